@@ -70,16 +70,19 @@ async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
 
 #[tokio::test]
 async fn a_retry_beside_an_attempt_that_may_hold_a_permit_is_not_skipped_at_a_paused_lock() {
-    for more in [
-        json!({ "parent": execution("caller") }),
-        json!({ "runKey": "tick" }),
+    for (more, expected) in [
+        (
+            json!({ "parent": execution("caller") }),
+            "Lockstep.LockPaused",
+        ),
+        (json!({ "runKey": "tick" }), "duplicate"),
     ] {
         let (functions, _) = Functions::held_with(&["a", "b"], more.clone()).await;
         functions.pause("deploy").await;
 
         let retry = functions.status(ask_with("b", more.clone())).await;
 
-        assert_eq!(retry, "Lockstep.LockPaused", "{more}");
+        assert_eq!(retry, expected, "{more}");
         assert_eq!(functions.status(ask("b")).await, "skipped", "{more}");
     }
 }

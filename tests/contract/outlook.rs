@@ -31,7 +31,7 @@ async fn done(case: &Case, functions: &Functions) -> &'static str {
         _ if matches!(record.gate.mode, Mode::Frozen { .. }) => "freeze",
         None => "recover",
         _ if stopped => "stop",
-        Some(lease) if lease.exit.suspect != before.exit.suspect => "suspect",
+        Some(lease) if lease.exit.suspect != before.exit.suspect && !missing => "suspect",
         Some(lease) if lease.exit.ending != before.exit.ending => "markEnding",
         _ if left => "dropReplacer",
         _ if of_stop => "reportNotStopped",

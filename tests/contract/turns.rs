@@ -2,7 +2,7 @@
 
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
-use crate::scene::{arn, ask_with, assert_has, assert_says, bus_event, execution, merged, waiting};
+use crate::scene::{arn, assert_has, assert_says, bus_event, execution, merged, waiting};
 use lockstep::contract::EventKind;
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
@@ -123,13 +123,17 @@ fn tick() -> Value {
     json!({ "runKey": "tick-1" })
 }
 
-/// `b` waits for `a` on the terms of `more`, for longer than it may; all with sealed task tokens.
+/// `b` waits for `a` on the terms of `more`, for longer than it may; all with sealed task tokens. `a`, a run of
+/// the tick, has waited before it.
 async fn waits_too_long(more: &Value) -> (Functions, Value) {
-    let functions = Functions::new();
-    let grant = functions.granted_with(ask_with("a", tick())).await;
+    let (functions, before) = Functions::held(&["z", "a", "b"]).await;
     functions.executions.seal_tokens();
-    let ask = merged(waiting("b", "token-b"), more);
-    functions.acquire(ask).await.unwrap();
+    let a = merged(waiting("a", "token-a"), &tick());
+    for ask in [a.clone(), merged(waiting("b", "token-b"), more)] {
+        assert_eq!(functions.status(ask).await, "queued");
+    }
+    functions.succeed(&before).await;
+    let grant = functions.acquire(a).await.unwrap()["grant"].clone();
     functions.wait(40);
     (functions, grant)
 }

@@ -51,7 +51,13 @@ async fn a_turn_that_comes_after_the_end_of_waiting_is_not_given_and_the_state_e
 #[tokio::test]
 async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
     let key = json!({ "runKey": "tick-6" });
-    let (functions, grant) = one_waits(key, json!({})).await;
+    let (functions, before) = Functions::held(&["z", "a", "b"]).await;
+    let [a, b] = ["a", "b"].map(|name| merged(waiting(name, &format!("token-{name}")), &key));
+    for ask in [&a, &b] {
+        assert_eq!(functions.status(ask.clone()).await, "queued");
+    }
+    functions.succeed(&before).await;
+    let grant = functions.acquire(a).await.unwrap()["grant"].clone();
 
     functions.succeed(&grant).await;
 

@@ -104,7 +104,8 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     runs.extend(late_marker(seen, release, run, runs_on));
     let record = seen.record.as_ref();
     let is_newest = |record: &LockRecord| record.last_token == release.token && lease.is_some();
-    let outcome = match record.is_some_and(is_newest) && !runs_on {
+    let released = record.is_some_and(is_newest) && !runs_on;
+    let outcome = match released {
         true => Outcome::Released {
             since: release.token.granted_at(),
             at: now,
@@ -117,7 +118,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     };
     // The new version makes the write of a heartbeat fail that would reinstate the grant.
     let next = record
-        .filter(|_| succeeded)
+        .filter(|record| succeeded && (released || record.expectation.is_some()))
         .map(|record| record.after(&end));
     Some(Transition {
         runs,

@@ -38,7 +38,13 @@ pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transi
         },
     };
     let next = run.end.as_ref().filter(|_| settle.succeeded);
-    let next = next.and_then(|end| Some(record?.after(end)));
+    let next = next.and_then(|end| {
+        Some(
+            record
+                .filter(|record| record.expectation.is_some())?
+                .after(end),
+        )
+    });
     let mut runs = vec![(RunGuard::RunningUnder(settle.token), marker)];
     // The run's entry in the history may be past its retention.
     if settle.succeeded && now < lease.expires_at.plus(settle.retention.history) {
