@@ -2,7 +2,8 @@
 
 use crate::case::{cases, check_often};
 use lockstep::domain::{
-    Change, Command, Effect, FencingToken, Outcome, RunGuard, RunWrite, Update, decide, fast_path,
+    Change, Command, Effect, FencingToken, Outcome, Refusal, RunGuard, RunWrite, Update, decide,
+    fast_path,
 };
 use lockstep::store::Commit;
 use lockstep_tests::generate::{command, record};
@@ -78,9 +79,16 @@ fn a_decision_that_lets_others_write_in_between_is_the_decision_on_what_they_wro
             // Its write has no guard on a run: what became of one is seen when the turn comes.
             seen.runs = case.items.runs;
         }
-        let again = decide(&seen, &later.command, later.now);
-
-        let again = again.map_err(|refused| TestCaseError::fail(format!("{refused:?}")))?;
+        let again = match decide(&seen, &later.command, later.now) {
+            Ok(again) => again,
+            // Nor has it one on the run keys and names of the holders: the place was taken before their grants.
+            Err(Refusal::Duplicate { .. } | Refusal::HeldByParent { .. })
+                if decided.fast_path.is_some() =>
+            {
+                return Ok(0);
+            }
+            Err(refused) => return Err(TestCaseError::fail(format!("{refused:?}"))),
+        };
         prop_assert_eq!(written.record, again.next);
         prop_assert_eq!(writes(&change.runs), writes(&again.runs));
         prop_assert_eq!(decided.effects, again.effects);

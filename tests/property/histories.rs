@@ -29,6 +29,8 @@ struct Onlooker {
     last: Option<FencingToken>,
     /// Until when each holder that was granted a permit believes to have it.
     beliefs: BTreeMap<(HolderId, FencingToken), Timestamp>,
+    /// When each of them is over its time, or without progress, at the earliest.
+    limits: BTreeMap<(HolderId, FencingToken), Timestamp>,
     /// Whose stop is committed.
     stopped: BTreeSet<(HolderId, FencingToken)>,
     succeeded: BTreeMap<RunKey, Timestamp>,
@@ -140,8 +142,12 @@ impl Onlooker {
                 let grant = (mark.holder.clone(), mark.token);
                 let belief = self.beliefs.get(&grant);
                 let lives = belief.is_some_and(|end| *end > now);
-                let silent = mark.step == ExitStep::Stop(StopReason::Stale);
-                prop_assert!(!lives || !silent, "a live holder was stopped as silent");
+                let stale = mark.step == ExitStep::Stop(StopReason::Stale);
+                let stopped = stale && !self.is_spent(&grant, now);
+                prop_assert!(
+                    !lives || !stopped,
+                    "a live holder was stopped within its limits"
+                );
                 if matches!(mark.step, ExitStep::Stop(_) | ExitStep::Evict(_)) {
                     self.stopped.insert(grant);
                 }
@@ -162,13 +168,20 @@ impl Onlooker {
                 self.remember_success(release, belief.is_some(), &done.outcome);
             }
             // A holder that was seen dead believes nothing, and an operator is believed.
-            (Command::Recover(recover), Ok(_)) if recover.basis != RecoveryBasis::Expired => {
+            (Command::Recover(recover), Ok(_)) => {
                 let grant = (recover.holder.clone(), recover.token);
-                self.beliefs.remove(&grant);
+                if recover.basis != RecoveryBasis::Expired || self.is_spent(&grant, now) {
+                    self.beliefs.remove(&grant);
+                }
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a holder may be over one of its limits.
+    fn is_spent(&self, grant: &(HolderId, FencingToken), now: Timestamp) -> bool {
+        self.limits.get(grant).is_some_and(|limit| *limit <= now)
     }
 
     /// A holder hears of its grant.
@@ -181,6 +194,10 @@ impl Onlooker {
             prop_assert!(done.is_none_or(|until| *until <= now), "a tick ran twice");
         }
         let grant = (holder.clone(), lease.token);
+        let limits = [lease.run_until, lease.stalls_at].into_iter().flatten();
+        if let Some(limit) = limits.min() {
+            self.limits.entry(grant.clone()).or_insert(limit);
+        }
         self.beliefs.insert(grant, lease.expires_at);
         Ok(())
     }
