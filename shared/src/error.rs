@@ -16,7 +16,7 @@ use crate::clock::OutOfTime;
 use crate::contract::{ErrorName, InvalidRequest, held_by, paused_by};
 use crate::executions::ExecutionsError;
 use crate::tasks::TasksError;
-use lockstep_core::domain::{HolderId, LockKey, Refusal, RunKey, rfc3339};
+use lockstep_core::domain::{HolderId, LockKey, Refusal, Renew, RunKey, rfc3339};
 use lockstep_core::protocol::ProtocolError;
 use lockstep_core::store::StoreError;
 
@@ -76,6 +76,19 @@ impl Error {
             "lock {lock}: the last attempt of this run has not stopped yet: {tasks}; try again"
         );
         Self::new(ErrorName::LockHeld, text)
+    }
+
+    /// `Lockstep.LeaseLost` for a redriven run that has no permit and no recorded success. `evidence` says how it lost
+    /// the permit.
+    #[must_use]
+    pub fn without_success(lock: &LockKey, run: &Renew, evidence: Option<&str>) -> Self {
+        let Renew { holder, token, .. } = run;
+        let lost = evidence.map_or_else(String::new, |why| format!(" ({why})"));
+        let text = format!(
+            "lock {lock}: {holder} has lost its permit with token {token}{lost}, and no success of it is recorded; \
+             start its work as a new run"
+        );
+        Self::new(ErrorName::LeaseLost, text)
     }
 
     /// `Lockstep.Unavailable` for a retry whose attempt before, `holder`, may have ended.

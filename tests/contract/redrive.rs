@@ -1,7 +1,9 @@
 //! RedriveExecution goes on behind the acquire step, with the grant that the run had.
 
 use crate::functions::Functions;
-use crate::scene::{ask, ask_with, assert_fails, assert_has, execution};
+use crate::scene::{
+    ask, ask_with, assert_fails, assert_has, execution, in_tasks, merged, status_of, task,
+};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
@@ -109,4 +111,59 @@ async fn a_run_that_failed_and_was_redriven_gets_its_grant_back() {
 
     assert_eq!(answer["status"], "renewed");
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
+}
+
+/// The terms of a run that is over its time after a minute and a half, and then works on without its permit.
+fn yields() -> Value {
+    merged(
+        in_tasks(),
+        &json!({ "stalePolicy": "yield", "maxRunSeconds": 90 }),
+    )
+}
+
+/// Step Functions starts *Run Batch* again, and *Resume Run* asks whether its work is to begin.
+fn resume(grant: &Value, count: u64) -> Value {
+    let redrive = json!({ "grant": grant, "count": count });
+    ask_with("a", merged(yields(), &json!({ "redrive": redrive })))
+}
+
+#[tokio::test]
+async fn a_redriven_run_that_had_yielded_is_finished_only_after_a_success() {
+    // What the run reports after it has yielded, what its redrive is told, and whether by an event: no
+    // heartbeat of a run that has yielded fails.
+    for (reported, told, is_event) in [
+        (None, "Lockstep.LeaseLost", true),
+        (Some("failed"), "Lockstep.LeaseLost", false),
+        (Some("succeeded"), "finished", false),
+    ] {
+        let (functions, grant) = Functions::held_with(&["a"], yields()).await;
+        functions.wait(91);
+        functions.beat(&grant, "beat-1").await;
+        if let Some(outcome) = reported {
+            functions.finish(&grant, outcome).await;
+        }
+        let before = functions.events.kinds().len();
+
+        let answer = functions.acquire(resume(&grant, 1)).await;
+
+        assert_eq!(status_of(&answer), told, "{reported:?}");
+        let published = functions.events.kinds();
+        let lost = published[before..].contains(&EventKind::LeaseLost);
+        assert_eq!(lost, is_event, "{reported:?}: {published:?}");
+        assert!(functions.holders("nightly").await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_yields_while_it_waits_to_resume_is_not_finished() {
+    let (functions, grant) = Functions::held_with(&["a"], yields()).await;
+    functions.put_task("a", task("t", 1, false));
+
+    let early = functions.status(resume(&grant, 1)).await;
+    functions.wait(91);
+    let late = functions.acquire(resume(&grant, 1)).await;
+
+    assert_eq!(early, "Lockstep.LockHeld", "its task still runs");
+    assert_fails(late, "Lockstep.LeaseLost", &["runs on without its permit"]);
+    functions.event(EventKind::LeaseLost);
 }

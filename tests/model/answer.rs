@@ -99,9 +99,10 @@ impl World {
                     self.resume(state, who, token);
                 }
             }
-            // The run is finished: it has nothing to resume.
+            // Only a success has nothing to resume: without one the run fails.
             Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.resuming => {
-                over(state, who, End::Worked);
+                let done = execution.work == Work::Succeeded;
+                over(state, who, if done { End::Worked } else { End::Refused });
             }
             Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.works() => {
                 execution.belief = None;

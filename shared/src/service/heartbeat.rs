@@ -115,7 +115,8 @@ async fn renewed<P: Ports>(
     }
 }
 
-async fn report_lost<P: Ports>(
+/// Reports that a run has lost its lease.
+pub(super) async fn report_lost<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     renew: &Renew,

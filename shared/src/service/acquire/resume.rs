@@ -8,17 +8,21 @@
 use crate::contract::{AcquireResponse, Finished, Granted};
 use crate::error::Error;
 use crate::executions::Executions;
+use crate::service::heartbeat::report_lost;
 use crate::service::{Deps, Ports};
 use crate::tasks::Tasks;
 use lockstep_core::domain::{
     CLOCK_SKEW, Command, ExecutionArn, ExecutionEnd, ExecutionState, Lease, LockKey, Release,
-    Renew, RunOutcome, Task, Timestamp, Work, child_arn, task_group,
+    Renew, Run, RunId, RunOutcome, Task, Timestamp, Work, child_arn, task_group,
 };
 use lockstep_core::recovery::{is_settling, tasks_succeeded};
 use lockstep_core::store::LockStore;
 
 /// Handles a request with `redrive`: the answer is `alreadyHeld` once no task of the last attempt
 /// runs, or `finished` if the work of that attempt succeeded.
+///
+/// # Errors
+/// `Lockstep.LockHeld` while that work runs; `Lockstep.LeaseLost` where the run has no permit and no recorded success.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -33,10 +37,8 @@ pub(super) async fn run<P: Ports>(
     deps.carry_out(lock, &Command::Renew(renew.clone())).await?;
     let record = deps.store().load(lock).await?;
     let lease = record.and_then(|record| record.lease(&renew.holder, renew.token).cloned());
-    // The heartbeat was answered with `Ended`: the run had succeeded, or had lost its permit under
-    // `yield`.
     let Some(lease) = lease else {
-        return Ok(AcquireResponse::Finished(Finished::of(lock)));
+        return without_lease(deps, lock, renew).await;
     };
     // Its container had exited with 0 before the execution was aborted. The work must not be
     // repeated, and the release, which the abort has prevented, is made up for.
@@ -55,6 +57,28 @@ pub(super) async fn run<P: Ports>(
     tracing::info!(event = "resumed", %lock, holder = %renew.holder, token = %renew.token, "resumed");
     let granted = Granted::of(lock, &renew.holder, &lease, &deps.table);
     Ok(AcquireResponse::AlreadyHeld(granted))
+}
+
+/// The response to a run whose heartbeat was accepted, and that has no lease: it had succeeded, or it had lost
+/// its permit under `yield`, a moment ago or long since.
+///
+/// # Errors
+/// `Lockstep.LeaseLost` unless its success is recorded: the work is neither done nor to be repeated without a permit.
+async fn without_lease<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    renew: &Renew,
+) -> Result<AcquireResponse, Error> {
+    let entry = RunId::Token(renew.token);
+    let run = deps.store().load_run(lock, &entry).await?;
+    let run = run.filter(|run| run.holder == renew.holder);
+    if run.as_ref().and_then(Run::outcome) == Some(RunOutcome::Succeeded) {
+        return Ok(AcquireResponse::Finished(Finished::of(lock)));
+    }
+    let evidence = run.and_then(|run| run.end?.evidence);
+    let error = Error::without_success(lock, renew, evidence.as_deref());
+    report_lost(deps, lock, renew, error.message(), deps.now()).await;
+    Err(error)
 }
 
 /// Whether the work of the last attempt succeeded.
