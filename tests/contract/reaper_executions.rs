@@ -173,3 +173,21 @@ async fn an_event_counts_where_the_description_of_the_end_lags_behind_it() {
 
     assert_eq!(report["freed"], 1, "it is described as RUNNING: {report}");
 }
+
+/// A workflow of the user's own computes the number, and may compute it wrong.
+#[tokio::test]
+async fn a_number_of_redrives_that_was_never_true_keeps_no_dead_run() {
+    let (functions, grant) = Functions::held(&["a"]).await;
+    let beat = json!({ "grant": grant, "taskToken": "beat-a", "redriveCount": 7 });
+    functions.heartbeat(beat).await.unwrap();
+    functions.end("a", ExecutionEnd::Failed);
+    let mut held = Vec::new();
+    for seconds in [29, 1] {
+        functions.wait(seconds);
+        functions.status(ask("b")).await;
+        held.push(functions.holders("nightly").await);
+    }
+
+    assert_eq!(held, [[execution("a")], [execution("b")]]);
+    assert!(functions.executions.stops().is_empty());
+}

@@ -6,8 +6,8 @@
 //! and the number of redrives.
 //!
 //! ```text
-//!  shown as ended    but the lease was renewed since            may be redriven: runs, for LAG_MAX
-//!                    but the holder has reported more redrives  was redriven: runs
+//!  shown as ended    but the lease was renewed since, or the    may be redriven: runs, for LAG_MAX
+//!                    holder has reported more redrives          after the last sign of life
 //!  shown as running  but an event has its end, newer than the
 //!                    last renewal and without a later redrive   has ended, as the event reports
 //! ```
@@ -210,7 +210,11 @@ impl Evidence {
                 let ExecutionObservation::Seen(seen) = &mut self.execution else {
                     return;
                 };
-                let redriven = event.redrives < seen.redrives.max(lease.redrives);
+                let reported = match now < lease.last_sign().plus(LAG_MAX) {
+                    true => lease.redrives,
+                    false => 0,
+                };
+                let redriven = event.redrives < seen.redrives.max(reported);
                 let fresh = now < event.at.plus(LAG_MAX);
                 let lags = seen.state == ExecutionState::Running;
                 // A heartbeat after the end that the event reports can only come from a redrive, or
@@ -246,15 +250,14 @@ impl Evidence {
         }
     }
 
-    /// Takes the end of the execution back where `lease` shows that it was redriven since: its
-    /// holder has reported more redrives, or the description may lag behind. Returns whether it may
-    /// lag behind.
+    /// Takes the end of the execution back where its description may lag behind a redrive, as `lease` shows.
+    /// Returns whether it may.
     pub(super) fn doubt(&mut self, lease: &Lease, now: Timestamp) -> bool {
         let ExecutionObservation::Seen(seen) = &mut self.execution else {
             return false;
         };
         let lags = lags_behind(seen, lease, now);
-        if seen.redrives < lease.redrives || lags {
+        if lags {
             seen.state = ExecutionState::Running;
         }
         lags
@@ -262,15 +265,21 @@ impl Evidence {
 }
 
 /// Whether an end of the execution may have been overtaken by a redrive that its description does
-/// not show yet: it is older than the last sign of life in `lease`, which is younger than
-/// [`LAG_MAX`].
+/// not show yet: it is older than the last sign of life in `lease`, or has fewer redrives than the holder has
+/// reported, and that sign is younger than [`LAG_MAX`].
+///
+/// A caller chooses the number that it reports. Without that bound one wrong number would keep the permit of a dead
+/// run for ever.
 #[must_use]
 pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
     let sign = lease.last_sign();
-    seen.stopped_at.is_some_and(|end| end < sign) && now < sign.plus(LAG_MAX)
+    let older = seen.stopped_at.is_some_and(|end| end < sign);
+    let has_ended = seen.state != ExecutionState::Running;
+    (older || has_ended && seen.redrives < lease.redrives) && now < sign.plus(LAG_MAX)
 }
 
-/// Whether an execution was cut off so recently that what it had started may not have stopped yet.
+/// Whether an execution ended without success so recently that what it had started may not have stopped yet: Step
+/// Functions stops what is left on a best-effort basis, after an abort as beside a state that fails.
 #[must_use]
 pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     let cut_off = ExecutionState::Ended(ExecutionEnd::Aborted);

@@ -145,10 +145,9 @@ impl<P: Ports> EffectRunner<'_, P> {
             // before it registered.
             Ok(Some(seen)) => match seen.state {
                 ExecutionState::Ended(end)
-                    if seen.redrives >= lease.redrives
-                        && seen
-                            .stopped_at
-                            .is_some_and(|at| at.plus(LAG_MAX) <= lease.token.granted_at())
+                    if seen
+                        .stopped_at
+                        .is_some_and(|at| at.plus(LAG_MAX) <= lease.token.granted_at())
                         && !lags_behind(&seen, lease, self.deps.now()) =>
                 {
                     format!("the execution was {} before the hand-over", end.as_str())
