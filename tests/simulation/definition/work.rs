@@ -118,10 +118,10 @@ fn a_task_counts_as_done_only_if_its_container_exited_before_any_stop() {
     let none = Value::Null;
     for task in [
         exited(),
-        json!({ "Containers": [] }),
         stopped(&early, &late),
         // A container that exits by itself is not stopped, whatever its times say.
         task("EssentialContainerExited", &late, &early),
+        json!({ "ExecutionStoppedAt": early, "StoppingAt": late }),
     ] {
         let played = play().gives("Run Batch", task.clone()).play();
         played.takes("ASKS > BEGINS > RELEASES", &Ok(task));
@@ -136,6 +136,7 @@ fn a_task_counts_as_done_only_if_its_container_exited_before_any_stop() {
         (taken_back, "SpotInterruption, taken back"),
     ] {
         let played = play().gives("Run Batch", task).play();
+        (json!({ "Containers": [] }), "ECS reports no stop code"),
         let cause = format!("the task was stopped: {why}");
         let path = "ASKS > BEGINS > Was Work Stopped > Release After Failure > FAILS";
         played.takes(path, &Err(Failure::new("Lockstep.WorkStopped", &cause)));
