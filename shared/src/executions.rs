@@ -54,9 +54,8 @@ pub trait Executions: Send + Sync {
         lock: &LockKey,
     ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
 
-    /// Returns the calls of `ecs:runTask` in the history of `execution` that failed, of its latest
-    /// [`HISTORY_PAGES`] pages. A call that Step Functions has recorded as submitted is not among them: its
-    /// task is known, and ended with its state
+    /// Returns the calls of `ecs:runTask` in the history of `execution` whose state did not see the end of a task, of its
+    /// latest [`HISTORY_PAGES`] pages: the call failed, or the state was timed out or stopped
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>).
     fn failed_starts(
         &self,

@@ -1,8 +1,8 @@
 //! Work that is an execution of a workflow.
 
 use crate::functions::Functions;
-use crate::scene::{ask_with, execution_event};
-use lockstep::domain::{ExecutionArn, ExecutionEnd, ExecutionState, RunOutcome};
+use crate::scene::{ask_with, execution_event, task, work as tasks};
+use lockstep::domain::{ExecutionArn, ExecutionEnd, ExecutionState, FailedStart, RunOutcome, Task};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
@@ -192,4 +192,40 @@ async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
         let status = &shown["holders"][0]["workflow"]["status"];
         assert_eq!(*status, expected, "{shown}");
     }
+}
+
+/// One of its states has timed out, and its task waits for nobody.
+#[tokio::test]
+async fn a_task_that_the_work_has_left_keeps_the_permit_until_it_stops() {
+    let (functions, grant, work) = held().await;
+    let called_at = functions.now();
+    let start = FailedStart {
+        tasks: tasks(),
+        group: "family:report".into(),
+        called_at,
+        failed_at: called_at,
+    };
+    functions.executions.fail_start(&work, start);
+    let left = |stopped| Task {
+        created_at: Some(called_at),
+        ..task("t", 1, stopped)
+    };
+    functions.tasks.put(&tasks(), "family:report", left(false));
+    let now = functions.now();
+    functions.executions.end(&work, ExecutionEnd::Failed, now);
+    functions.finish(&grant, "stopping").await;
+    functions.end("a", ExecutionEnd::Failed);
+    let mut held = Vec::new();
+    for is_stopped in [false, true] {
+        functions
+            .tasks
+            .put(&tasks(), "family:report", left(is_stopped));
+        functions.wait(300);
+        functions.sweep().await;
+        held.push(functions.holders("nightly").await.len());
+    }
+
+    assert_eq!(held, [1, 0]);
+    assert!(functions.tasks.stops().is_empty(), "it may be of others");
+    assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
 }

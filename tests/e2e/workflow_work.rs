@@ -82,7 +82,7 @@ async fn a_failing_workflow_fails_the_execution_with_its_own_error_and_cause() {
     });
     let machine = stack.guarded(&fails).await;
     let failed = stack
-        .run(&in_workflow(&stack, &lock, &machine, 0.1), 30)
+        .run(&in_workflow(&stack, &lock, &machine, 0.1), 60)
         .await;
 
     assert_eq!(failed.status, "FAILED", "{failed:?}");

@@ -44,7 +44,7 @@ PATHS = {
     "a batch without a container": [["Check Input", "Find Container", *BATCH], ["Keep Lease"]],
     "a workflow": [[*GRANTED, "Run Workflow", "Release Lock"], ["Keep Lease"]],
     "a failed batch": [[*GRANTED, "Run Batch", "May Task Be Running", "Release After Failure", "Fail Work", "Rethrow"], ["Keep Lease"]],
-    "a failed workflow": [[*GRANTED, "Run Workflow", "Read Work", "How Work Ended", "Release After Failure",
+    "a failed workflow": [[*GRANTED, "Run Workflow", "Read Work", "How Work Ended", "Let Work Stop", "Release After Failure",
                            "Fail Work", "Rethrow"], ["Keep Lease"]],
     "a skip": [SKIP],
     "a skip without a container": [["Check Input", "Find Container", *SKIP]],
@@ -56,7 +56,7 @@ REQUESTED = ["Request Lock", "Acquire Lock", "Lock Is Ours"]
 AT_WORK = [*REQUESTED, "Run Exclusively", "Run Work"]
 WOVEN_PATHS = {
     "a woven run": [[*AT_WORK, "Release Lock"], ["Keep Lease"]],
-    "a failed woven run": [[*AT_WORK, "May Task Be Running", "Release After Failure", "Fail Work", "Rethrow"], ["Keep Lease"]],
+    "a failed woven run": [[*AT_WORK, "May Task Be Running", "Let Work Stop", "Release After Failure", "Fail Work", "Rethrow"], ["Keep Lease"]],
     "a woven skip": [[*REQUESTED, "Report Skip"]],
 }
 

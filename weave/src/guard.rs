@@ -27,6 +27,8 @@ const AFTER: &str = "Release Lock";
 /// The state of exclusive-run whose catcher of [`ANY`] is that of the woven work. Its other catchers are about
 /// the one task that it runs.
 const MODEL: &str = "Run Batch";
+/// The state of exclusive-run that gives what a failed workflow had started the time to stop.
+const SETTLE: &str = "Let Work Stop";
 /// Every error that can be caught.
 const ANY: &str = "States.ALL";
 
@@ -115,13 +117,21 @@ fn from_exclusive_run() -> Result<Value, Error> {
     let inner = first.get("States").ok_or_else(|| lacks(MODEL))?;
     let catchers = inner.get(MODEL).and_then(|model| model.get("Catch"));
     let catchers = catchers.map(Value::items).unwrap_or_default().iter();
-    // A time-out of a user's state may be that of a Lambda function, so no other catcher fits: all
-    // errors of the work release the lock.
+    // A time-out of a user's state may be that of a Lambda function, so no other catcher fits: it would fail the
+    // work as over its time.
     let any: Vec<_> = catchers.filter(|catcher| catches_any(catcher)).collect();
-    let failed = any
+    let failed: Vec<_> = any
         .iter()
-        .filter_map(|catcher| catcher.get("Next")?.as_text());
-    let after = reachable(inner, failed.chain([AFTER]));
+        .filter_map(|catcher| catcher.get("Next")?.as_text())
+        .collect();
+    let mut after = reachable(inner, failed.iter().copied().chain([AFTER, SETTLE]));
+    // One task ends before its state fails. The user's states may run side by side: when one fails, Step Functions
+    // stops the others.
+    for name in failed {
+        if let Some(state) = after.get_mut(name) {
+            state.replace("Default", "Default", Value::text(SETTLE));
+        }
+    }
     let comment = "The states that hold the lock, as they were.";
     let work = Value::map([
         ("Type", Value::text("Parallel")),

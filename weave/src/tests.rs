@@ -111,10 +111,27 @@ fn the_guard_has_no_state_of_exclusive_run_that_only_its_own_work_needs() {
     let names: BTreeSet<_> = guard::own_names().unwrap().into_iter().collect();
 
     let expected = "Acquire Lock, Confirm Grant, Fail On Skip, Fail Work, Is Confirmed, Is Woken, Keep Lease, \
-                    Lock Is Ours, May Task Be Running, Release After Failure, Release Lock, Report Skip, \
+                    Let Work Stop, Lock Is Ours, May Task Be Running, Release After Failure, Release Lock, Report Skip, \
                     Report Stopping, Request Lock, Rethrow, Run Exclusively, Run Work, Wait For Turn";
     let expected: BTreeSet<_> = expected.split(", ").map(str::to_owned).collect();
     assert_eq!(names, expected);
+}
+
+/// Step Functions stops what runs beside the state that failed, on a best-effort basis.
+#[test]
+fn states_that_fail_give_those_beside_them_the_time_to_stop() {
+    let woven = weave(SAMPLES[0].1, &lock()).unwrap();
+
+    let woven: serde_json::Value = serde_json::from_str(&woven).unwrap();
+    let states = &woven["States"]["Run Exclusively"]["Branches"][0]["States"];
+    let failed = &states["Run Work"]["Catch"][0]["Next"];
+    assert_eq!(states[failed.as_str().unwrap()]["Default"], "Let Work Stop");
+    let wait = &states["Let Work Stop"];
+    assert_eq!(
+        [&wait["Type"], &wait["Next"]],
+        ["Wait", "Release After Failure"]
+    );
+    assert_eq!(wait["Seconds"], 30);
 }
 
 #[test]

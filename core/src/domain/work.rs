@@ -26,7 +26,8 @@ pub struct TaskSet {
     pub container: Option<String>,
 }
 
-/// A call of RunTask by a workflow's state that failed. ECS may have started a task all the same.
+/// A call of RunTask by a workflow's state that did not wait for the end of a task: the call failed, and ECS may have
+/// started a task all the same, or the state was timed out or stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FailedStart {
     /// The cluster and the family of the request.
@@ -35,7 +36,7 @@ pub struct FailedStart {
     pub group: String,
     /// When the state called RunTask.
     pub called_at: Timestamp,
-    /// When the call failed.
+    /// When the call failed or was answered. Of a call without an answer, the latest time in the history.
     pub failed_at: Timestamp,
 }
 

@@ -18,9 +18,6 @@ use crate::domain::{
     Timestamp, Work,
 };
 
-/// An execution that has failed.
-const FAILED: ExecutionState = ExecutionState::Ended(ExecutionEnd::Failed);
-
 /// How long a described state may lag behind an event.
 ///
 /// AWS gives no bound; a description that lags longer only makes a check later, because the sweep
@@ -50,9 +47,9 @@ pub enum WorkObservation {
     /// The execution that does the work, with its description; `None` if Step Functions knows none
     /// of any attempt.
     Execution(Option<(ExecutionArn, ExecutionDescription)>),
-    /// It is the states of the holder's own execution, which end with it. A call of RunTask that failed may
-    /// have started a task that does not: contains the tasks that may be of such a call; `None` before the
-    /// history was read.
+    /// It is the states of the holder's own execution, which end with it. A call of RunTask that failed, or
+    /// whose state did not wait for the end, may have started a task that does not: contains the tasks that may be of
+    /// such a call; `None` before the history was read. Also what the execution that did the work has left running.
     States(Option<Vec<Task>>),
     /// The call failed, and why.
     Hidden(String),
@@ -187,14 +184,13 @@ impl Evidence {
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
-    /// Whether the execution that did the work was cut off a moment ago ([`is_settling`]). Where the work is
-    /// the execution's own states, one that has failed was cut off too: work that fails by itself releases the
-    /// permit before the execution ends.
+    /// Whether the execution that did the work ended without success a moment ago ([`is_settling`]): where the work
+    /// is the execution's own states, that execution.
     pub(super) fn is_settling(&self, now: Timestamp) -> bool {
         match (&self.work, &self.execution) {
-            (WorkObservation::Execution(Some((_, seen))), _) => is_settling(seen, now),
-            (WorkObservation::States(_), ExecutionObservation::Seen(seen)) => {
-                seen.state == FAILED && settles(seen, now) || is_settling(seen, now)
+            (WorkObservation::Execution(Some((_, seen))), _)
+            | (WorkObservation::States(_), ExecutionObservation::Seen(seen)) => {
+                is_settling(seen, now)
             }
             _ => false,
         }
@@ -282,15 +278,9 @@ pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -
 /// Functions stops what is left on a best-effort basis, after an abort as beside a state that fails.
 #[must_use]
 pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
-    let cut_off = ExecutionState::Ended(ExecutionEnd::Aborted);
-    let timed_out = ExecutionState::Ended(ExecutionEnd::TimedOut);
-    [cut_off, timed_out].contains(&seen.state) && settles(seen, now)
-}
-
-/// Whether the execution ended less than [`ABORT_SETTLES`] ago.
-fn settles(seen: &ExecutionDescription, now: Timestamp) -> bool {
-    seen.stopped_at
-        .is_some_and(|at| now < at.plus(ABORT_SETTLES))
+    let failed = matches!(seen.state, ExecutionState::Ended(end) if end != ExecutionEnd::Succeeded);
+    let recent = |at: Timestamp| now < at.plus(ABORT_SETTLES);
+    failed && seen.stopped_at.is_some_and(recent)
 }
 
 /// The ARNs of the work that runs.

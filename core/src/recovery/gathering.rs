@@ -31,6 +31,8 @@ pub struct Gathering {
     queue: VecDeque<Request>,
     /// Whether ownership is asked for before a stop.
     proves: bool,
+    /// Whether the history of the workflow that is the work was read.
+    history_read: bool,
     /// The description of the execution as it came, if the evidence for [`Verdict::next`] is gathered too.
     described: Option<ExecutionObservation>,
 }
@@ -61,6 +63,7 @@ impl Gathering {
             evidence: Evidence::none(),
             queue: VecDeque::new(),
             proves: true,
+            history_read: false,
             described: None,
         };
         gathering.restart();
@@ -95,6 +98,7 @@ impl Gathering {
             execution.map(Request::DescribeExecution),
             task.map(Request::DescribeTask),
         ];
+        self.history_read = false;
         self.evidence = Evidence::none();
         self.evidence.work = WorkObservation::before_requests(&self.lease);
         self.queue = own
@@ -154,8 +158,10 @@ impl Gathering {
         if stops && is_unproven {
             return Some(Request::ProveOwnership(execution));
         }
-        let unread = states::unread(&self.lease, &self.evidence, action);
-        unread.then_some(Request::FindStarted(execution))
+        let unread = states::unread(&execution, &self.lease, &self.evidence, action);
+        unread
+            .filter(|_| !self.history_read)
+            .map(Request::FindStarted)
     }
 
     /// Takes the answer to the last request.
@@ -171,6 +177,15 @@ impl Gathering {
             }
             CheckAnswer::Execution(observed) => evidence.replacer = observed,
             CheckAnswer::Task(observed) => evidence.task = observed,
+            // What the workflow that is the work has left: its own end counts where that is nothing.
+            CheckAnswer::Work(WorkObservation::States(left))
+                if matches!(evidence.work, WorkObservation::Execution(_)) =>
+            {
+                self.history_read = true;
+                if left.iter().flatten().any(|task| !task.stopped) {
+                    evidence.work = WorkObservation::States(left);
+                }
+            }
             CheckAnswer::Work(observed) => {
                 // An earlier attempt was over when this one was started.
                 if observed != WorkObservation::Execution(None) {

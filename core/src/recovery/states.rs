@@ -1,27 +1,40 @@
-//! Holders whose work is the states of their own execution, as in a woven workflow.
+//! Work that is the states of a workflow: of the holder's own execution, as in a woven workflow, or of another one.
 //!
 //! Lockstep does not start that work, so it knows no group of its tasks. A task that a state waits for ends with the
-//! state. A call of RunTask that failed is the exception: ECS may have started a task that no state waits for. The
-//! history of the execution has the call, and ECS lists the tasks that fit it.
+//! state, with exceptions: a call of RunTask that failed may have started a task, and a state that timed out, or was stopped
+//! because another one failed, may leave its task running. The history of the execution has the call, and ECS lists the
+//! tasks that fit it. The same history is read of a workflow that is the work of a holder.
 
 use super::evidence::at_work;
 use super::{ABORT_SETTLES, Action, Evidence, ExecutionObservation, LIST_LAG, WorkObservation};
 use crate::domain::{
-    CLOCK_SKEW, EndingCause, ExecutionEnd, ExecutionState, FailedStart, Lease, RecoveryBasis, Task,
-    Timestamp,
+    CLOCK_SKEW, EndingCause, ExecutionArn, ExecutionEnd, ExecutionState, FailedStart, Lease,
+    RecoveryBasis, Task, Timestamp,
 };
 
-/// Whether the history of the execution has to be read before `action` frees the permit.
-pub(super) fn unread(lease: &Lease, evidence: &Evidence, action: &Action) -> bool {
-    let ExecutionObservation::Seen(seen) = &evidence.execution else {
-        return false;
-    };
-    let may_have_left = match seen.state {
-        ExecutionState::Ended(end) => end != ExecutionEnd::Succeeded,
-        ExecutionState::Running => is_over(lease),
-    };
-    let frees = matches!(action, Action::Recover { .. });
-    frees && may_have_left && evidence.work == WorkObservation::States(None)
+/// The execution whose history has to be read before `action` frees the permit: that of `holder` where its own states
+/// are the work, or the one that does the work. A success leaves nothing.
+pub(super) fn unread(
+    holder: &ExecutionArn,
+    lease: &Lease,
+    evidence: &Evidence,
+    action: &Action,
+) -> Option<ExecutionArn> {
+    if !matches!(action, Action::Recover { .. }) {
+        return None;
+    }
+    let failed =
+        |state| matches!(state, ExecutionState::Ended(end) if end != ExecutionEnd::Succeeded);
+    match (&evidence.work, &evidence.execution) {
+        (WorkObservation::States(None), ExecutionObservation::Seen(seen)) => {
+            let cut = seen.state == ExecutionState::Running && is_over(lease);
+            (failed(seen.state) || cut).then(|| holder.clone())
+        }
+        (WorkObservation::Execution(Some((work, seen))), _) => {
+            failed(seen.state).then(|| work.clone())
+        }
+        _ => None,
+    }
 }
 
 /// The action on a holder that has reported the end of its states, while its execution runs. What follows those

@@ -169,15 +169,17 @@ impl Executions for StepFunctions {
             .reverse_order(true)
             .max_results(1000);
         let mut pages = call.into_paginator().send();
-        let mut events = Vec::new();
+        let (mut events, mut latest) = (Vec::new(), None);
         for _ in 0..HISTORY_PAGES {
             let Some(page) = pages.next().await else {
                 break;
             };
             let page = page.map_err(|error| translate(&error))?;
-            events.extend(page.events.into_iter().filter(history::is_of_a_task));
+            // The newest event comes first.
+            latest = latest.or_else(|| time(page.events.first()?.timestamp()));
+            events.extend(page.events.into_iter().filter_map(history::of_a_task));
         }
-        Ok(history::failed_starts(&events))
+        Ok(history::failed_starts(&events, latest.unwrap_or_default()))
     }
 
     async fn stop(

@@ -11,7 +11,7 @@ use crate::events::Events;
 use crate::executions::{Executions, ExecutionsError};
 use crate::tasks::Tasks;
 use lockstep_core::domain::{
-    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, TaskArn, TaskSet,
+    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, Task, TaskArn, TaskSet,
 };
 use lockstep_core::protocol::ProtocolError;
 use lockstep_core::recovery::{
@@ -19,6 +19,8 @@ use lockstep_core::recovery::{
     Inspection, Ownership, Request, TaskObservation, Verdict, WorkObservation, may_be_of,
 };
 use lockstep_core::store::LockStore;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Checks holders.
 pub struct RecoveryService<'a, P: Ports> {
@@ -143,7 +145,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
-    /// The tasks that failed calls of RunTask by the states of `execution` may have started.
+    /// The tasks that the states of `execution` may have started by calls of RunTask, and left running.
     ///
     /// A history that the function may not read counts as one without such a call: the execution may be
     /// encrypted with a key that the function may not use, and each run of it would freeze the lock.
@@ -155,20 +157,30 @@ impl<P: Ports> RecoveryService<'_, P> {
                 return WorkObservation::Hidden(error.to_string());
             }
             Err(error @ ExecutionsError::Denied(_)) => {
-                tracing::warn!(event = "history_unread", %lock, %holder, %error, "GetExecutionHistory failed: whether a failed RunTask has started a task is not known");
+                tracing::warn!(event = "history_unread", %lock, %holder, %error, "GetExecutionHistory failed: whether a RunTask has left a task running is not known");
                 Vec::new()
             }
         };
-        let mut found = Vec::new();
-        for start in starts {
+        let mut found: HashMap<(&TaskSet, &str), Vec<Task>> = HashMap::new();
+        for start in &starts {
+            // A Map has many calls of one group.
+            let Entry::Vacant(place) = found.entry((&start.tasks, &start.group)) else {
+                continue;
+            };
             match self.deps.tasks.of_group(&start.tasks, &start.group).await {
-                Ok(tasks) => {
-                    let tasks = tasks.into_iter();
-                    found.extend(tasks.filter(|task| may_be_of(task, &start)));
-                }
+                Ok(tasks) => place.insert(tasks),
                 Err(error) => return WorkObservation::Hidden(error.to_string()),
-            }
+            };
         }
+        let found = found.into_iter().flat_map(|((set, group), tasks)| {
+            let calls = starts.iter();
+            let calls: Vec<_> = calls
+                .filter(|start| (&start.tasks, start.group.as_str()) == (set, group))
+                .collect();
+            let fits = move |task: &Task| calls.iter().any(|start| may_be_of(task, start));
+            tasks.into_iter().filter(fits)
+        });
+        let found = found.collect();
         WorkObservation::States(Some(found))
     }
 

@@ -70,16 +70,21 @@ fn the_grant_is_added_to_the_input_under_the_field_that_is_named_for_it() {
 }
 
 #[test]
-fn a_failing_workflow_releases_the_lock_unless_it_was_cut_off_and_its_error_is_the_executions() {
+fn a_failing_workflow_releases_later_and_fails_with_its_error() {
     let error = json!({ "Error": "Etl.BadRow" });
     let cause = json!({ "Cause": "row 7" });
     let both = merged(error.clone(), cause.clone());
     let stopped = "Lockstep.WorkStopped";
-    let (failed, stopping) = ("Release After Failure", "Report Stopping");
+    let (failed, stopping) = ("Let Work Stop > Release After Failure", "Report Stopping");
     let (late, aborted) = ("the execution timed out", "the execution was aborted");
     let with_error = format!("{aborted}: Etl.BadRow");
     let with_both = format!("{with_error}, row 7");
+    let of_a_state = "a state of the execution timed out";
+    let [timed_out, silent] = ["States.Timeout", "States.HeartbeatTimeout"];
+    let of = |error: &str| json!({ "Error": error });
     let cases = [
+        ("FAILED", of(timed_out), stopping, timed_out, of_a_state),
+        ("FAILED", of(silent), stopping, silent, of_a_state),
         ("FAILED", both.clone(), failed, "Etl.BadRow", "row 7"),
         ("FAILED", error.clone(), failed, "Etl.BadRow", ""),
         ("FAILED", json!({}), failed, "States.TaskFailed", ""),
@@ -94,6 +99,11 @@ fn a_failing_workflow_releases_the_lock_unless_it_was_cut_off_and_its_error_is_t
 
         let path = format!("{BEGINS} > Read Work > How Work Ended > {reports} > FAILS");
         played.takes(&path, &Err(Failure::new(error, cause)));
+        let waited = if reports == failed { 30 } else { 0 };
+        assert_eq!(
+            played.seconds, waited,
+            "what runs beside the failure has so long to stop"
+        );
         let call = played.call_of("Read Work");
         assert_eq!(call.timeout_seconds, Some(15));
         assert_eq!(call.arguments["ExecutionArn"], child(0));

@@ -57,8 +57,8 @@ pub enum Request {
     ListTasks(TaskSet, String),
     /// DescribeExecution of the execution that may do the work.
     DescribeWork(ExecutionArn),
-    /// GetExecutionHistory, ListTasks and DescribeTasks: the tasks that failed calls of RunTask by the states
-    /// of an execution may have started.
+    /// GetExecutionHistory, ListTasks and DescribeTasks: the tasks that the states of an execution may have started
+    /// and left running.
     FindStarted(ExecutionArn),
     /// Executes a command.
     Execute(Command),

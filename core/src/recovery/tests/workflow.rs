@@ -111,12 +111,12 @@ fn work_that_is_not_known_yet_keeps_the_permit_of_a_run_that_has_just_ended() {
 }
 
 #[test]
-fn work_that_was_cut_off_keeps_the_permit_for_the_time_that_a_task_may_take_to_stop() {
+fn work_that_failed_keeps_the_permit_for_the_time_of_a_stop() {
     let cut = of_workflow(ending(lease(), 1, EndingCause::Over));
     for (end, settles) in [
         (ExecutionEnd::Aborted, true),
         (ExecutionEnd::TimedOut, true),
-        (ExecutionEnd::Failed, false),
+        (ExecutionEnd::Failed, true),
         (ExecutionEnd::Succeeded, false),
     ] {
         for execution in [ended(ExecutionEnd::Failed), RUNNING] {

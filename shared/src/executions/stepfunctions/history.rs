@@ -1,14 +1,17 @@
-//! Reads the history of an execution for tasks that its states may have started.
+//! Reads the history of an execution for tasks that its states may have started and left running.
 //!
 //! ```text
-//!  TaskScheduled ─▶ TaskStarted ─┬▶ TaskSubmitted ─▶ …          the task is known
-//!   the request                  └▶ TaskSubmitFailed, TaskFailed   RunTask returned an error
+//!  TaskScheduled ─▶ TaskStarted ─┬▶ TaskSubmitted ─┬▶ TaskSucceeded, TaskFailed   the state saw the end
+//!   the request                  │                 ├▶ TaskTimedOut                the task may run on
+//!                                │                 └▶ nothing                     the state was stopped
+//!                                ├▶ TaskSubmitFailed, TaskFailed, TaskTimedOut    RunTask returned an error
+//!                                └▶ nothing                                       the state was stopped
 //! ```
 //! Each event names the one before it, so the events of parallel branches are told apart.
 
 use super::time;
 use aws_sdk_sfn::types::{HistoryEvent, HistoryEventType};
-use lockstep_core::domain::{FailedStart, TaskSet};
+use lockstep_core::domain::{FailedStart, TaskSet, Timestamp};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -29,43 +32,93 @@ struct Request {
     group: Option<String>,
 }
 
-/// Whether [`failed_starts`] reads `event`. The others need not be kept: each may be a quarter of a megabyte.
-pub(super) fn is_of_a_task(event: &HistoryEvent) -> bool {
-    matches!(
-        event.r#type(),
-        HistoryEventType::TaskScheduled
-            | HistoryEventType::TaskStarted
-            | HistoryEventType::TaskSubmitFailed
-            | HistoryEventType::TaskFailed
-            | HistoryEventType::TaskTimedOut
-    )
+/// What [`failed_starts`] reads of `event`, or `None`. Inputs and outputs are left out: each may be a quarter of a
+/// megabyte.
+pub(super) fn of_a_task(event: HistoryEvent) -> Option<HistoryEvent> {
+    use HistoryEventType::{
+        TaskFailed, TaskScheduled, TaskStartFailed, TaskStarted, TaskSubmitFailed, TaskSubmitted,
+        TaskSucceeded, TaskTimedOut,
+    };
+    let kind = event.r#type();
+    if *kind == TaskScheduled {
+        return Some(event);
+    }
+    let is_read = [
+        TaskStarted,
+        TaskStartFailed,
+        TaskSubmitted,
+        TaskSubmitFailed,
+        TaskSucceeded,
+        TaskFailed,
+        TaskTimedOut,
+    ]
+    .contains(kind);
+    is_read.then(|| {
+        let mut event = event;
+        event.task_submitted_event_details = None;
+        event.task_submit_failed_event_details = None;
+        event.task_succeeded_event_details = None;
+        event.task_failed_event_details = None;
+        event
+    })
 }
 
-/// Returns the calls of RunTask that failed.
-pub(super) fn failed_starts(events: &[HistoryEvent]) -> Vec<FailedStart> {
-    let by_id: HashMap<_, _> = events.iter().map(|event| (event.id(), event)).collect();
-    let failures = events.iter().filter(|event| {
-        matches!(
-            event.r#type(),
-            HistoryEventType::TaskSubmitFailed
-                | HistoryEventType::TaskFailed
-                | HistoryEventType::TaskTimedOut
-        )
-    });
-    let starts = failures.filter_map(|failure| {
-        let before = |event: &HistoryEvent| by_id.get(&event.previous_event_id()).copied();
-        let started = before(failure)?;
-        let scheduled = match started.r#type() {
-            HistoryEventType::TaskStarted => before(started)?,
-            _ => started,
-        };
-        failed_start(scheduled, failure)
+/// Returns the calls of RunTask whose task may run although no state waits for it. The history was read until `latest`.
+pub(super) fn failed_starts(events: &[HistoryEvent], latest: Timestamp) -> Vec<FailedStart> {
+    let (calls, later): (Vec<_>, Vec<_>) = events
+        .iter()
+        .partition(|event| *event.r#type() == HistoryEventType::TaskScheduled);
+    let after: HashMap<_, _> = later
+        .into_iter()
+        .map(|event| (event.previous_event_id(), event))
+        .collect();
+    let starts = calls.into_iter().filter_map(|call| {
+        let failed_at = left_at(call, &after, latest)?;
+        failed_start(call, failed_at)
     });
     starts.collect()
 }
 
-/// The call that `scheduled` describes, if it is one of RunTask. After a TaskSubmitted there is none.
-fn failed_start(scheduled: &HistoryEvent, failure: &HistoryEvent) -> Option<FailedStart> {
+/// When RunTask answered the call of a state that did not see the end of its task; `None` for one that did.
+fn left_at(
+    call: &HistoryEvent,
+    after: &HashMap<i64, &HistoryEvent>,
+    latest: Timestamp,
+) -> Option<Timestamp> {
+    let mut submitted = None;
+    let mut last = call;
+    while let Some(next) = after.get(&last.id()) {
+        last = next;
+        if *last.r#type() == HistoryEventType::TaskSubmitted {
+            submitted = Some(last);
+        }
+    }
+    let kind = last.r#type();
+    match submitted {
+        Some(submitted) => {
+            let ended = [
+                HistoryEventType::TaskSucceeded,
+                HistoryEventType::TaskFailed,
+            ];
+            let timed_out_or_open = !ended.contains(kind);
+            timed_out_or_open.then(|| time(submitted.timestamp()))?
+        }
+        // A call that waits for nothing succeeds without a TaskSubmitted: its task is meant to run on.
+        None if *kind == HistoryEventType::TaskSucceeded => None,
+        None if [
+            HistoryEventType::TaskScheduled,
+            HistoryEventType::TaskStarted,
+        ]
+        .contains(kind) =>
+        {
+            Some(latest)
+        }
+        None => time(last.timestamp()),
+    }
+}
+
+/// The call that `scheduled` describes, if it is one of RunTask.
+fn failed_start(scheduled: &HistoryEvent, failed_at: Timestamp) -> Option<FailedStart> {
     let call = scheduled.task_scheduled_event_details()?;
     let resource = call.resource().split('.').next();
     if (call.resource_type(), resource) != (RUN_TASK.0, Some(RUN_TASK.1)) {
@@ -82,7 +135,7 @@ fn failed_start(scheduled: &HistoryEvent, failure: &HistoryEvent) -> Option<Fail
             container: None,
         },
         called_at: time(scheduled.timestamp())?,
-        failed_at: time(failure.timestamp())?,
+        failed_at,
     })
 }
 
@@ -116,7 +169,8 @@ mod tests {
             events.push(event(id + 1, id, kind.clone()));
         }
         events.reverse();
-        failed_starts(&events)
+        let events: Vec<_> = events.into_iter().filter_map(of_a_task).collect();
+        failed_starts(&events, Timestamp::from_millis(60_000))
     }
 
     const FULL: &str = r#"{"Cluster":"jobs","TaskDefinition":"arn:aws:ecs:eu-west-1:1:task-definition/report:3","Group":"nightly"}"#;
@@ -147,7 +201,25 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_of_run_task_that_was_not_submitted_counts() {
+    fn a_task_without_an_end_was_created_before_the_answer_to_its_call() {
+        use HistoryEventType::{TaskStarted, TaskSubmitted, TaskTimedOut};
+        for (kinds, answered) in [
+            (&[TaskStarted, TaskSubmitted, TaskTimedOut][..], 3_000),
+            (&[TaskStarted, TaskSubmitted], 3_000),
+            // The state was stopped before the answer: the end of the history bounds the call.
+            (&[TaskStarted], 60_000),
+        ] {
+            let call = scheduled(1, "ecs", "runTask.sync", FULL);
+
+            let found = starts(call, kinds);
+
+            let times: Vec<_> = found.iter().map(|start| start.failed_at.millis()).collect();
+            assert_eq!(times, [answered], "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_call_of_run_task_whose_state_saw_no_end_counts() {
         use HistoryEventType::{
             TaskFailed, TaskStarted, TaskSubmitted, TaskSucceeded, TaskTimedOut,
         };
@@ -181,7 +253,22 @@ mod tests {
                 &[TaskStarted, TaskSubmitted, TaskSucceeded],
                 0,
             ),
-            ("ecs", "runTask.sync", FULL, &[TaskStarted], 0),
+            ("ecs", "runTask", FULL, &[TaskStarted, TaskSucceeded], 0),
+            (
+                "ecs",
+                "runTask.waitForTaskToken",
+                FULL,
+                &[TaskStarted, TaskSubmitted, TaskTimedOut],
+                1,
+            ),
+            (
+                "ecs",
+                "runTask.sync",
+                FULL,
+                &[TaskStarted, TaskSubmitted],
+                1,
+            ),
+            ("ecs", "runTask.sync", FULL, &[TaskStarted], 1),
             (
                 "glue",
                 "startJobRun.sync",

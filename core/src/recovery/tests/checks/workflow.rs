@@ -84,3 +84,52 @@ fn a_stale_run_and_its_work_are_both_stopped() {
 
     assert_eq!(asked.count("StopExecution"), 2, "{:?}", asked.names());
 }
+
+#[test]
+fn a_task_that_the_work_has_left_keeps_the_permit_and_is_not_stopped() {
+    let running = || vec![task("t", false)];
+    let stopped = || vec![task("t", true)];
+    let failed = ExecutionState::Ended(ExecutionEnd::Failed);
+    let succeeded = ExecutionState::Ended(ExecutionEnd::Succeeded);
+    let freed_as = |outcome| Inspection::Freed(outcome);
+    let hidden = || WorkObservation::Hidden("denied".into());
+    for (child, found, reads, expected) in [
+        (
+            failed,
+            WorkObservation::States(Some(running())),
+            1,
+            Inspection::Ending,
+        ),
+        (
+            failed,
+            WorkObservation::States(Some(stopped())),
+            1,
+            freed_as(RunOutcome::Recovered),
+        ),
+        (failed, hidden(), 1, Inspection::Ending),
+        (succeeded, hidden(), 0, freed_as(RunOutcome::Succeeded)),
+    ] {
+        let outcome = match expected {
+            Inspection::Freed(outcome) => Some(outcome),
+            _ => None,
+        };
+        let mut world = World {
+            children: vec![("-0", child)],
+            started: found.clone(),
+            ..World::of(
+                ended(ExecutionEnd::Failed),
+                vec![Outcome::Freed { outcome }],
+            )
+        };
+        let lease = ending(of_workflow(0), 9, EndingCause::Over);
+
+        let (asked, inspection) = world.check(lease, None, after(40));
+
+        let names = asked.names();
+        let frees = usize::from(outcome.is_some());
+        let counts = (asked.count("FindStarted"), asked.count("Recover"));
+        assert_eq!(counts, (reads, frees), "{found:?}: {names:?}");
+        assert_eq!(asked.count("StopTask"), 0, "it may be of others: {names:?}");
+        assert_eq!(inspection, expected, "{found:?}");
+    }
+}
