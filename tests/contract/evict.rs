@@ -250,3 +250,46 @@ async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_
     let item = functions.store.load_waiter(&key("nightly"), &id).await;
     assert_eq!(item.unwrap(), None);
 }
+
+#[tokio::test]
+async fn a_permit_is_abandoned_only_by_force_and_after_a_vain_stop() {
+    let (functions, grant) = Functions::at_work(&["a", "b"]).await;
+    functions.beat(&grant, "beat-a").await;
+    functions.queue(&["b"]).await;
+    let abandon = merged(evict_by_force("a"), &json!({ "abandon": true }));
+    let unforced = merged(evict("a"), &json!({ "abandon": true }));
+
+    let without_force = functions.operate(unforced).await;
+    let before_a_stop = functions.operate(abandon.clone()).await;
+    assert!(functions.tasks.stops().is_empty(), "no permit is free yet");
+    let stopping = functions.operate(evict_by_force("a")).await;
+    assert_eq!(functions.output("token-b"), None, "its task still runs");
+    let abandoned = functions.operate(abandon).await;
+
+    assert_fails(
+        without_force,
+        "Lockstep.InvalidRequest",
+        &["abandon", "force"],
+    );
+    let parts = ["abandon", &execution("a"), "`force` first"];
+    assert_fails(before_a_stop, "Lockstep.InvalidRequest", &parts);
+    assert_eq!(status_of(&stopping), "stopping");
+    assert_eq!(status_of(&abandoned), "abandoned");
+    assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
+    let end = functions.run_of(&grant).unwrap().end.unwrap();
+    assert_eq!(end.outcome, RunOutcome::Evicted);
+    let message = abandoned.unwrap()["message"].as_str().unwrap().to_owned();
+    let event = functions.event(EventKind::RunEvicted);
+    let token = format!("fencing token {}", grant["token"]);
+    for text in [&end.evidence.unwrap(), &event.reason, &message] {
+        assert_says(text, &token);
+        assert_says(text, "its work may still run");
+    }
+    assert_says(&event.reason, "upgrade (by jo@example.com)");
+    let shown = functions.shown().await;
+    assert_eq!(
+        shown["withoutPermit"][0]["holder"],
+        execution("a"),
+        "{shown}"
+    );
+}

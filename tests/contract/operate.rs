@@ -81,6 +81,7 @@ async fn acts_that_write_name_field_value_and_rule() {
         "holder", NULL => "missing field `holder`";
         "holder", "b" => "holder", "\"b\"", "a holder or a waiter of lock nightly";
         "force", "yes" => "force", "string \"yes\"";
+        "abandon", true => "abandon", "is true", "left out without `force`";
         "note", "" => "note", "1 to 500";
     };
     functions.assert_refused(&evict, evict_cases).await;

@@ -239,6 +239,9 @@ pub(crate) struct EvictArgs {
     /// Also a holder that is alive
     #[arg(long)]
     pub(crate) force: bool,
+    /// Free the permit of a holder that an eviction cannot stop, while its work may still run
+    #[arg(long, requires = "force")]
+    pub(crate) abandon: bool,
     #[command(flatten)]
     pub(crate) act: ActArgs,
 }

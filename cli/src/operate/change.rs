@@ -41,6 +41,7 @@ pub(crate) async fn resume(args: ResumeArgs) -> Exit {
 pub(crate) async fn evict(args: EvictArgs) -> Exit {
     let request = json!({
         "act": "evict", "lock": args.lock, "holder": args.holder, "force": args.force,
+        "abandon": args.abandon.then_some(true),
     });
     finish(change(request, &args.act).await)
 }

@@ -9,11 +9,16 @@
 //!  which is over ────────────────────────▶ its permit is free at once
 //!  a holder that cannot be read, with
 //!  force, once its lease is over ────────▶ its permit is free at once
+//!  a holder that is evicted already, and
+//!  whose end does not show, with abandon ▶ its permit is free at once
 //! ```
 //!
 //! A permit that is taken from work that goes on has the next run start beside it. So the work is
 //! stopped first, and the permit is free when it has stopped, as for a stale holder. What cannot be
 //! read is never taken for an end without `force`.
+//!
+//! ECS may never show the end of a task whose host is gone. `abandon` frees the permit then, on the word of the operator.
+//! The fencing token is the only protection from there on, and the history says so.
 
 use super::holder::judge;
 use super::show::existing;
@@ -26,8 +31,8 @@ use lockstep::events::Events;
 use lockstep::service::alerts::About;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
-    Command, DropWaiter, ExitStep, HolderId, Lease, LockKey, Mark, Outcome, Recover, RecoveryBasis,
-    RunOutcome, WaiterId,
+    Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease, LockKey, Mark, Outcome, Recover,
+    RecoveryBasis, RunOutcome, WaiterId,
 };
 use lockstep_core::recovery::{Inspection, Life};
 use lockstep_core::store::{LockStore, StoreError};
@@ -39,7 +44,8 @@ const RENEWED: &str = "it has renewed its lease meanwhile";
 ///
 /// # Errors
 /// `Lockstep.LockHeld` where the holder shows a sign of life, or whether it does cannot be read,
-/// without `force`; `Lockstep.InvalidRequest` where nothing of that name holds or waits.
+/// without `force`; `Lockstep.InvalidRequest` where nothing of that name holds or waits, or for `abandon` before the
+/// stop is committed.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     evict: CheckedEvict,
@@ -60,54 +66,93 @@ pub(super) async fn run<P: Ports>(
         let rule = format!("a holder or a waiter of lock {lock}");
         return Err(InvalidRequest::new("holder", format!("\"{holder}\""), rule).into());
     };
+    if evict.abandon {
+        return abandon(deps, &evict, lease).await;
+    }
     match judge(deps, lock, holder, lease).await?.life(deps.now()) {
         Life::Alive(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
         Life::Hidden(why) if !evict.force => Err(Error::not_seen(lock, holder, &why)),
         // Nothing to stop is known, so there is no end to wait for.
-        Life::Silent | Life::Hidden(_) => at_once(deps, &evict, lease).await,
+        Life::Silent | Life::Hidden(_) => {
+            let reason = evict.audit.signed();
+            free(deps, &evict, lease, reason).await?;
+            Ok(response(lock, holder, EvictStatus::Evicted))
+        }
         // The end of a dead holder is judged as the reaper judges it: work that has succeeded keeps its
         // run key, and work that still stops is waited for.
         Life::Alive(_) | Life::Ended => stop(deps, &evict, lease).await,
     }
 }
 
-/// Takes the permit of a holder whose lease is over, and which nothing else shows.
-async fn at_once<P: Ports>(
+/// Frees the permit of a holder that an earlier eviction is stopping. Its heartbeats are refused, so nothing but its
+/// work is left of it.
+///
+/// An eviction has to come first: it has all calls made that may stop the work, and proof that none of them helped.
+async fn abandon<P: Ports>(
     deps: &Deps<P>,
     evict: &CheckedEvict,
     lease: &Lease,
 ) -> Result<EvictResponse, Error> {
-    let CheckedEvict {
-        lock,
-        holder,
-        audit,
-        ..
-    } = evict;
+    let CheckedEvict { lock, holder, .. } = evict;
+    if lease.exit.evicted().is_none() {
+        let rule = format!("left out until {holder} is being stopped: evict it with `force` first");
+        return Err(InvalidRequest::new("abandon", "true", rule).into());
+    }
+    let reason = format!("{}; {}", evict.audit.signed(), protection(lease.token));
+    free(deps, evict, lease, reason).await?;
+    let message = format!(
+        "{holder} has no permit of lock {lock} any more; {}",
+        protection(lease.token)
+    );
+    Ok(EvictResponse {
+        message,
+        ..response(lock, holder, EvictStatus::Abandoned)
+    })
+}
+
+/// What protects the resource of a lock from work that may go on under `token` without a permit.
+fn protection(token: FencingToken) -> String {
+    format!(
+        "abandoned: its work may still run, and only a resource that refuses fencing token {token} after a larger one \
+         is protected from it"
+    )
+}
+
+/// Frees the permit of a holder on the word of an operator, with an event.
+///
+/// # Errors
+/// `Lockstep.LockHeld` where the holder has changed since it was judged.
+async fn free<P: Ports>(
+    deps: &Deps<P>,
+    evict: &CheckedEvict,
+    lease: &Lease,
+    reason: String,
+) -> Result<(), Error> {
+    let CheckedEvict { lock, holder, .. } = evict;
     let command = Command::Recover(Recover {
         holder: holder.clone(),
         token: lease.token,
         seen: lease.version(),
         basis: RecoveryBasis::Evicted,
         succeeded: false,
-        evidence: audit.signed(),
-        retention: audit.retention,
+        evidence: reason.clone(),
+        retention: evict.audit.retention,
     });
     if let Outcome::Freed { .. } = deps.carry_out(lock, &command).await? {
         let about = About {
             token: Some(lease.token),
             ..about(lock, holder, deps.now())
         };
-        let event = about.freed(RunOutcome::Evicted, &audit.signed());
+        let event = about.freed(RunOutcome::Evicted, &reason);
         deps.events.publish(vec![event]).await;
-    } else if deps
-        .store()
-        .load(lock)
-        .await?
-        .is_some_and(|record| record.lease(holder, lease.token).is_some())
-    {
-        return Err(Error::still_alive(lock, holder, RENEWED));
+        return Ok(());
     }
-    Ok(response(lock, holder, EvictStatus::Evicted))
+    let record = deps.store().load(lock).await?;
+    let holds = record.is_some_and(|record| record.lease(holder, lease.token).is_some());
+    match holds {
+        true => Err(Error::still_alive(lock, holder, RENEWED)),
+        false => Ok(()),
+    }
 }
 
 /// Commits the stop of a holder, has what runs of it stopped, and waits for its end. A
@@ -220,7 +265,9 @@ fn about<'a>(
 
 fn response(lock: &LockKey, holder: &HolderId, status: EvictStatus) -> EvictResponse {
     let message = match status {
-        EvictStatus::Evicted => format!("{holder} has no permit of lock {lock} any more"),
+        EvictStatus::Evicted | EvictStatus::Abandoned => {
+            format!("{holder} has no permit of lock {lock} any more")
+        }
         EvictStatus::Stopping => format!(
             "{holder} is being stopped; its permit of lock {lock} is free once its work has stopped"
         ),

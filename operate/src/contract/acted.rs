@@ -72,6 +72,9 @@ pub enum EvictStatus {
     /// Its heartbeats are refused and its work is being stopped. Its permit is free once the work
     /// has stopped, without another call.
     Stopping,
+    /// It has no permit any more, and whether its work has stopped is not known. Only the fencing token keeps that
+    /// work from what the lock guards.
+    Abandoned,
     /// It has left the queue.
     Dropped,
 }

@@ -21,6 +21,10 @@ pub struct EvictRequest {
     /// `true` evicts a holder that is alive. Default `false`, which refuses that.
     #[serde(default)]
     pub force: bool,
+    /// `true` frees the permit of a holder that is being stopped while its work may still run. Needs `force`, and
+    /// an eviction before that has committed the stop. Default `false`.
+    #[serde(default)]
+    pub abandon: bool,
     /// Why, for the history and the event: 1 to 500 characters.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500)))]
     pub note: String,
@@ -62,6 +66,8 @@ pub struct CheckedEvict {
     pub holder: HolderId,
     /// Whether a holder that is alive is evicted too.
     pub force: bool,
+    /// Whether the permit is freed although the work may still run.
+    pub abandon: bool,
     /// Who, and why.
     pub audit: AuditNote,
 }
@@ -83,10 +89,17 @@ impl EvictRequest {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check(self, retention: Retention) -> Result<CheckedEvict, InvalidRequest> {
+        let lock = text("lock", &self.lock, LockKey::new)?;
+        let holder = text("holder", &self.holder, HolderId::new)?;
+        if self.abandon && !self.force {
+            let rule = "left out without `force`";
+            return Err(InvalidRequest::new("abandon", "true", rule));
+        }
         Ok(CheckedEvict {
-            lock: text("lock", &self.lock, LockKey::new)?,
-            holder: text("holder", &self.holder, HolderId::new)?,
+            lock,
+            holder,
             force: self.force,
+            abandon: self.abandon,
             audit: audit(&self.actor, &self.note, retention)?,
         })
     }
