@@ -12,6 +12,7 @@ mod function;
 mod rows;
 mod show;
 mod table;
+mod waits;
 
 use crate::args::operate::{HistoryArgs, LocksArgs, RowFormat, WatchArgs};
 use crate::exit::Exit;

@@ -6,7 +6,7 @@
 use super::function::{ActError, Function, Surface};
 use super::rows::{Column, as_table, shown};
 use super::table::last_part;
-use super::{HISTORY, finish, print};
+use super::{HISTORY, all, finish, print, waits};
 use crate::args::operate::{Format, ShowArgs};
 use crate::exit::Exit;
 use serde_json::{Value, json};
@@ -34,6 +34,12 @@ const WAITERS: [Column; 5] = [
     ("PROBLEM", &["problem"]),
 ];
 
+/// Most locks that are searched for those that its holder may wait for.
+const HELD_MAX: u32 = 200;
+
+/// Most locks that are shown for it, each by a call of view.
+const OTHERS_MAX: usize = 20;
+
 /// Prints one lock.
 pub(crate) async fn show(args: ShowArgs) -> Exit {
     finish(attempt(&args).await)
@@ -46,15 +52,48 @@ async fn attempt(args: &ShowArgs) -> Result<Exit, ActError> {
         .await?;
     match args.output {
         Format::Json => print(&format!("{lock}\n")),
-        Format::Table => print(&text(&lock)),
+        Format::Table => {
+            let others = others(&view, &lock).await.unwrap_or_default();
+            print(&text(&lock, &others));
+        }
     }
     Ok(Exit::OK)
 }
 
-/// The lock for people.
-fn text(lock: &Value) -> String {
+/// The other locks that have a holder and a waiter, if `lock` has both: its holder may wait for them. A failure hides
+/// nothing of `lock`.
+async fn others(view: &Function, lock: &Value) -> Result<Vec<Value>, ActError> {
+    if rows(lock, "holders").is_empty() || rows(lock, "waiters").is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = json!({ "act": "list", "state": "held" });
+    let held = all(view, list, "locks", HELD_MAX).await?;
+    let waited = held
+        .iter()
+        .filter(|other| other["queueLength"].as_u64() > Some(0) && other["lock"] != lock["lock"]);
+    let mut others = Vec::new();
+    for other in waited.take(OTHERS_MAX) {
+        others.push(
+            view.act(&json!({ "act": "show", "lock": other["lock"] }))
+                .await?,
+        );
+    }
+    Ok(others)
+}
+
+/// The lock for people. `others` are locks that its holder may wait for.
+fn text(lock: &Value, others: &[Value]) -> String {
     let mut text = format!("{}: {}\n", shown(&lock["lock"]), shown(&lock["state"]));
     text.push_str(&format!("{}\n", shown(&lock["frees"])));
+    let locks: Vec<_> = others.iter().chain([lock]).cloned().collect();
+    let circle =
+        waits::circle(&locks).filter(|circle| circle.iter().any(|name| lock["lock"] == **name));
+    if let Some(circle) = circle {
+        let circle = waits::in_words(&circle);
+        text.push_str(&format!(
+            "its holder waits in a circle: {circle}; evict one of the holders\n"
+        ));
+    }
     let closed = &lock["closed"];
     if !closed.is_null() {
         let [note, actor, since] = ["note", "actor", "since"].map(|field| shown(&closed[field]));
@@ -159,7 +198,7 @@ mod tests {
         });
 
         assert_eq!(
-            text(&lock),
+            text(&lock, &[]),
             "nightly: paused\n\
              The release of its holder.\n\
              closed since 2026-03-01T06:00:00Z by jo: upgrade\n\
@@ -171,5 +210,22 @@ mod tests {
              POSITION  WAITER            SINCE  WAITS UNTIL  PROBLEM\n\
              1         0123456789abcdef  -      -            its item is missing\n"
         );
+    }
+
+    #[test]
+    fn a_lock_whose_holder_waits_in_a_circle_names_the_circle() {
+        let lock = |name, holder, parent| {
+            json!({
+                "lock": name, "state": "held", "permits": 1, "queueLength": 1, "frees": "Its release.",
+                "holders": [{ "holder": holder }], "waiters": [{ "position": 1, "parent": parent }],
+            })
+        };
+        let (a, b) = (lock("a", "x", "y"), lock("b", "y", "x"));
+
+        let line =
+            "its holder waits in a circle: a waits for b waits for a; evict one of the holders";
+        assert!(text(&a, std::slice::from_ref(&b)).contains(line));
+        assert!(text(&b, std::slice::from_ref(&a)).contains(line));
+        assert!(!text(&a, &[lock("b", "z", "x")]).contains("circle"));
     }
 }

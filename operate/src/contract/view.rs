@@ -150,6 +150,9 @@ pub struct WaiterView {
     /// The holder that it will be; none if its item is missing or damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
+    /// The execution that started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// When it registered first: since then it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
@@ -258,6 +261,9 @@ impl WaiterView {
             position,
             id: id.to_string(),
             holder: terms.map(|terms| terms.holder.to_string()),
+            parent: terms
+                .and_then(|terms| terms.parent.as_ref())
+                .map(ToString::to_string),
             since: waiter.as_ref().map(|waiter| rfc3339(waiter.queued_at)),
             wait_until: until.map(rfc3339),
             run_key: terms

@@ -5,6 +5,7 @@
 
 use super::super::all;
 use super::super::function::{ActError, Function, Surface};
+use super::super::waits;
 use super::Check;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
@@ -25,7 +26,12 @@ pub(super) async fn of_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
         let view = Function::of_stack(sdk, stack, Surface::View)?;
         let locks = all(&view, json!({ "act": "list" }), "locks", u32::MAX).await?;
         let shown = shown(&view, &locks).await?;
-        Ok(vec![closed(&locks), dead(&shown), without_permit(&shown)])
+        Ok(vec![
+            closed(&locks),
+            dead(&shown),
+            without_permit(&shown),
+            circular(&shown),
+        ])
     };
     let checked: Result<_, ActError> = checked.await;
     checked.unwrap_or_else(|error| vec![Check::unknown("locks", error.text)])
@@ -90,6 +96,20 @@ fn without_permit(shown: &[Value]) -> Check {
 
 fn name_of(lock: &Value) -> &str {
     lock["lock"].as_str().unwrap_or_default()
+}
+
+/// Locks whose holders wait for each other. None of them is granted again until a wait ends.
+fn circular(shown: &[Value]) -> Check {
+    let circle = waits::circle(shown);
+    let found = circle.as_ref().map(|circle| waits::in_words(circle));
+    let advice = "evict one of the holders; have all runs take these locks in the same order, and limit each wait by \
+                  waitSeconds";
+    Check::new(
+        "waiting in a circle",
+        found.is_none(),
+        found.unwrap_or_else(|| "none".into()),
+        advice,
+    )
 }
 
 fn list<'a>(lock: &'a Value, field: &str) -> &'a [Value] {

@@ -1,0 +1,152 @@
+//! Locks that wait for each other.
+//!
+//! ```text
+//!  lock a ◀─ held by ─ run 1 ─ waits for ─▶ lock b
+//!    ▲                                        │ held by
+//!    └──────────── waits for ─ run 2 ◀────────┘
+//! ```
+//! A run waits under its own name, or has started the execution that waits: its `parent`. Nothing of this is in one
+//! record, so it is found from several locks as view shows them.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The locks of a circle, each followed by the lock that its holder waits for, and the first once more at the end.
+///
+/// A lock is at a standstill if it is full and each of its holders waits for a lock that is at a standstill.
+pub(super) fn circle(shown: &[Value]) -> Option<Vec<&str>> {
+    let full = |lock: &&Value| {
+        let holders = list(lock, "holders").len();
+        lock["permits"]
+            .as_u64()
+            .is_some_and(|permits| holders as u64 >= permits)
+    };
+    let waits = |lock| {
+        let holders = list(lock, "holders").iter();
+        holders
+            .map(|holder| waited_for(shown, &holder["holder"]))
+            .collect()
+    };
+    let held = shown.iter().filter(full);
+    let mut still: BTreeMap<&str, Vec<BTreeSet<&str>>> = held
+        .filter_map(|lock| Some((lock["lock"].as_str()?, waits(lock))))
+        .collect();
+    loop {
+        let names: BTreeSet<_> = still.keys().copied().collect();
+        still.retain(|_, holders| holders.iter().all(|waits| !waits.is_disjoint(&names)));
+        if still.len() == names.len() {
+            break;
+        }
+    }
+    let mut path = vec![*still.keys().next()?];
+    loop {
+        let next = still.get(path.last()?)?.first()?;
+        let next = *next.iter().find(|name| still.contains_key(*name))?;
+        let seen = path.iter().position(|name| *name == next);
+        path.push(next);
+        if let Some(first) = seen {
+            return Some(path.split_off(first));
+        }
+    }
+}
+
+/// The circle as one text.
+pub(super) fn in_words(circle: &[&str]) -> String {
+    circle.join(" waits for ")
+}
+
+/// The locks that `holder` waits for.
+fn waited_for<'a>(shown: &'a [Value], holder: &Value) -> BTreeSet<&'a str> {
+    let is_own = |waiter: &Value| waiter["holder"] == *holder || waiter["parent"] == *holder;
+    let locks = shown
+        .iter()
+        .filter(|lock| list(lock, "waiters").iter().any(is_own));
+    locks.filter_map(|lock| lock["lock"].as_str()).collect()
+}
+
+fn list<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
+    lock[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A lock with its holders and its waiters, each with its parent.
+    fn lock(name: &str, permits: u8, holders: &[&str], waiters: &[(&str, &str)]) -> Value {
+        let holders = holders.iter().map(|holder| json!({ "holder": holder }));
+        let waiters = waiters
+            .iter()
+            .map(|(holder, parent)| json!({ "holder": holder, "parent": parent }));
+        json!({
+            "lock": name, "permits": permits,
+            "holders": holders.collect::<Vec<_>>(), "waiters": waiters.collect::<Vec<_>>(),
+        })
+    }
+
+    #[test]
+    fn locks_wait_for_each_other_only_if_no_holder_of_them_can_end() {
+        let child = |parent| [("child", parent)];
+        let b_of_1 = lock("b", 1, &["2"], &child("1"));
+        let cases = [
+            (vec![], None, "nothing"),
+            (
+                vec![lock("a", 1, &["1"], &child("2")), b_of_1.clone()],
+                Some("a waits for b waits for a"),
+                "the children of two runs",
+            ),
+            (
+                vec![
+                    lock("a", 1, &["1"], &[("2", "")]),
+                    lock("b", 1, &["2"], &[("1", "")]),
+                ],
+                Some("a waits for b waits for a"),
+                "the runs themselves",
+            ),
+            (
+                vec![
+                    lock("a", 1, &["1"], &child("3")),
+                    b_of_1.clone(),
+                    lock("c", 1, &["3"], &child("2")),
+                ],
+                Some("a waits for b waits for c waits for a"),
+                "three",
+            ),
+            (
+                vec![lock("a", 1, &["1"], &child("9")), b_of_1.clone()],
+                None,
+                "the holder of b waits for nothing",
+            ),
+            (
+                vec![lock("a", 2, &["1", "7"], &child("2")), b_of_1.clone()],
+                None,
+                "another holder of a ends",
+            ),
+            (
+                vec![lock("a", 2, &["1"], &child("2")), b_of_1.clone()],
+                None,
+                "a permit is free",
+            ),
+            (
+                vec![
+                    lock("0", 1, &["2"], &[]),
+                    lock("a", 1, &["1"], &child("2")),
+                    b_of_1,
+                ],
+                Some("a waits for b waits for a"),
+                "a lock whose holder is in a circle is not one of it",
+            ),
+            (
+                vec![lock("a", 1, &["1"], &child("1"))],
+                Some("a waits for a"),
+                "a child that waits for its parent",
+            ),
+        ];
+        for (locks, expected, why) in cases {
+            let found = circle(&locks).map(|circle| in_words(&circle));
+
+            assert_eq!(found.as_deref(), expected, "{why}");
+        }
+    }
+}
