@@ -3,7 +3,7 @@
 use crate::faulty::Faulty;
 use crate::functions::{Functions, task_token};
 use crate::scene::{
-    assert_has, assert_says, at_work, audit_note, execution, merged, task, waiting,
+    arn, assert_has, assert_says, at_work, audit_note, execution, merged, task, waiting,
 };
 use lockstep::domain::{Command, rfc3339};
 use lockstep::executions::memory::ExecutionsCall;
@@ -206,4 +206,34 @@ async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
     assert_eq!(shown["closed"]["since"], rfc3339(since));
     assert_eq!(shown["holders"][0]["execution"]["status"], "HIDDEN");
     assert_eq!(shown["holders"][0]["expired"], true);
+}
+
+/// Nothing shows that its execution belongs to the lock, so force stops nothing of it.
+#[tokio::test]
+async fn a_holder_that_may_not_be_stopped_is_offered_no_eviction_by_force() {
+    let sentence = "An eviction with force stops it sooner.";
+    for (is_owned, offered) in [(true, true), (false, false)] {
+        let (functions, _) = Functions::held(&["a"]).await;
+        if !is_owned {
+            functions.executions.disown(&arn("a"));
+        }
+        functions.silent_for_long(60).await;
+
+        let shown = functions.shown().await;
+
+        let frees = shown["frees"].as_str().unwrap();
+        assert_eq!(frees.contains(sentence), offered, "{frees}");
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_is_shown_with_the_execution_that_started_it() {
+    let (functions, _) = Functions::held(&["a", "b"]).await;
+    let parent = json!({ "parent": execution("caller") });
+    let nested = merged(waiting("b", "token-b"), &parent);
+    functions.acquire(nested).await.unwrap();
+
+    let shown = functions.shown().await;
+
+    assert_eq!(shown["waiters"][0]["parent"], execution("caller"));
 }

@@ -5,7 +5,7 @@
 
 use super::holder::{latest, why, words};
 use lockstep_core::domain::{HolderId, LockRecord, Mode, Timestamp, rfc3339};
-use lockstep_core::recovery::{Action, Life, Next, Verdict};
+use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
 
 /// The sentences for `record` at `now`. `oldest` is its oldest holder.
 ///
@@ -78,8 +78,13 @@ fn of_holder(
             false => format!("A check {} by {by}.", does(&next)),
         }
     });
+    // Work that is not shown to belong to the lock is not stopped by force either.
+    let is_left = matches!(
+        verdict.evidence.ownership,
+        Ownership::Unproven | Ownership::Hidden(_)
+    );
     let operator = match life {
-        Life::Alive(_) if is_stopped => None,
+        Life::Alive(_) if is_stopped || is_left => None,
         Life::Alive(_) => Some("An eviction with force stops it sooner.".to_owned()),
         Life::Hidden(_) => Some("An eviction with force frees the permit at once.".to_owned()),
         Life::Silent => Some("An eviction frees the permit at once.".to_owned()),
