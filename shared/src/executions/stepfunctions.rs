@@ -62,7 +62,7 @@ impl StepFunctions {
     /// Without an answer in a second, the first use of the key reads it.
     pub async fn prepare(&self) {
         let Some(vault) = &self.vault else { return };
-        match timeout(PREPARE_MAX, vault.key()).await {
+        match timeout(PREPARE_MAX, vault.read(None)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
                 tracing::warn!(event = "token_key_unread", %error, "the first use reads the key of task tokens");
@@ -209,7 +209,7 @@ impl Executions for StepFunctions {
 
     async fn seal(&self, lock: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
         match &self.vault {
-            Some(vault) => Ok(vault.key().await?.seal(lock, token)),
+            Some(vault) => vault.seal(lock, token).await,
             None => Err(ExecutionsError::Denied(
                 "only a function can seal task tokens".into(),
             )),
@@ -227,7 +227,7 @@ impl Executions for StepFunctions {
             (None, _) => return Ok(StateEnd::Sealed),
             // A token from a version that did not seal them.
             (Some(_), None) => Some(token.clone()),
-            (Some(vault), Some(_)) => vault.key().await?.open(lock, token),
+            (Some(vault), Some(_)) => vault.open(lock, token).await?,
         };
         let Some(token) = opened else {
             tracing::warn!(event = "token_rejected", %lock, "the task token is not sealed for this lock with this key");

@@ -4,6 +4,7 @@ use super::scripted::{self, Asked, refusal};
 use lockstep::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, LockKey, TaskToken,
 };
+use lockstep::executions::seal::{KEY_LEN, Seal};
 use lockstep::executions::stepfunctions::StepFunctions;
 use lockstep::executions::{Executions, ExecutionsError, HISTORY_PAGES, StateEnd};
 use lockstep::store::dynamodb::DynamoStore;
@@ -241,10 +242,11 @@ async fn a_state_is_ended_with_its_output_and_a_closed_one_is_not() {
 }
 
 #[tokio::test]
-async fn a_sealed_token_is_opened_with_the_key_of_the_table_which_is_read_once() {
+async fn a_sealed_token_is_opened_with_the_key_and_for_its_own_lock_alone() {
     let token = TaskToken::new("AQC-1").unwrap();
     let found = (200, json!({ "Attributes": key() }));
-    let answers = vec![(200, json!({})), found, (200, json!({}))];
+    let again = (200, json!({ "Item": key() }));
+    let answers = vec![(200, json!({})), found, (200, json!({})), again];
 
     let ((sealed, ended, other), asked) = on(answers, async |sfn| {
         let sealed = sfn.seal(&lock(), &token).await.unwrap();
@@ -264,7 +266,37 @@ async fn a_sealed_token_is_opened_with_the_key_of_the_table_which_is_read_once()
         (Ok(StateEnd::Ended), Ok(StateEnd::NotWaiting))
     );
     let calls: Vec<_> = asked.iter().map(|(call, _)| call.as_str()).collect();
-    assert_eq!(calls, ["GetItem", "UpdateItem", "SendTaskSuccess"]);
+    let expected = ["GetItem", "UpdateItem", "SendTaskSuccess", "GetItem"];
+    assert_eq!(calls, expected, "the key may have been made anew");
+    assert_eq!(asked[2].1["taskToken"], "AQC-1");
+}
+
+/// The item of the key was deleted, and another function has made a new key.
+#[tokio::test]
+async fn a_key_made_anew_is_read_when_a_token_does_not_open_once_a_minute() {
+    let token = TaskToken::new("AQC-1").unwrap();
+    let [newer, unknown] = [7, 9].map(|byte| Seal::new(&[byte; KEY_LEN]).seal(&lock(), &token));
+    let old = json!({ "tokenKey": { "B": "CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=" } });
+    let answers = vec![
+        (200, json!({ "Item": old })),
+        (200, json!({ "Item": key() })),
+        (200, json!({})),
+    ];
+
+    let (ends, asked) = on(answers, async |sfn| {
+        sfn.prepare().await;
+        let mut ends = Vec::new();
+        for token in [&newer, &unknown, &unknown] {
+            ends.push(sfn.end_state(&lock(), token, "{}").await);
+        }
+        ends
+    })
+    .await;
+
+    let expected = [StateEnd::Ended, StateEnd::NotWaiting, StateEnd::NotWaiting].map(Ok);
+    assert_eq!(ends, expected);
+    let calls: Vec<_> = asked.iter().map(|(call, _)| call.as_str()).collect();
+    assert_eq!(calls, ["GetItem", "GetItem", "SendTaskSuccess"]);
     assert_eq!(asked[2].1["taskToken"], "AQC-1");
 }
 
