@@ -106,7 +106,7 @@ fn failing(state: &str, error: &str) -> Play {
         "Resume Run" => "hangs",
         "Release After Failure" => "States.TaskFailed",
         "Report Stopping" => "States.Timeout",
-        _ => "ok",
+        _ => "done",
     };
     let (asked, waited) = match state {
         "Acquire Lock" => ("", ""),
