@@ -8,20 +8,31 @@ use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-/// The woven states of execution `a` have failed with an error of RunTask, whose task may run.
-async fn failed_states() -> (Functions, Value) {
+/// Execution `a`, a woven workflow, holds the lock.
+async fn woven() -> (Functions, Value) {
     let functions = Functions::running(&["a", "b"]);
     let own = json!({ "work": { "states": true } });
     let grant = functions.granted_with(ask_with("a", own)).await;
-    let (called_at, group) = (functions.now(), "family:report".to_owned());
-    functions.wait(2);
+    (functions, grant)
+}
+
+/// A state of `a` has called RunTask at `called_at`, and saw no end of a task.
+fn leave_start(functions: &Functions, called_at: Timestamp) {
     let start = FailedStart {
         tasks: work(),
-        group,
+        group: "family:report".into(),
         called_at,
         failed_at: functions.now(),
     };
     functions.executions.fail_start(&arn("a"), start);
+}
+
+/// The woven states of execution `a` have failed with an error of RunTask, whose task may run.
+async fn failed_states() -> (Functions, Value) {
+    let (functions, grant) = woven().await;
+    let called_at = functions.now();
+    functions.wait(2);
+    leave_start(&functions, called_at);
     let answer = functions.finish(&grant, "stopping").await;
     assert_eq!(answer["status"], "ending", "{answer}");
     (functions, grant)
@@ -89,6 +100,24 @@ async fn a_retry_in_its_own_execution_waits_for_the_task_of_the_failed_start() {
 
     assert_eq!(answers, ["skipped", "skipped"]);
     assert!(next["token"].as_u64() > grant["token"].as_u64(), "{next}");
+}
+
+/// A workflow may catch the failure of its guarded states, and run a task behind them.
+#[tokio::test]
+async fn a_task_behind_the_guarded_states_keeps_no_permit() {
+    for (since, held) in [(0, 1), (5, 0)] {
+        let (functions, grant) = woven().await;
+        functions.finish(&grant, "stopping").await;
+        functions.wait(since);
+        leave_start(&functions, functions.now());
+        put(&functions, "t", functions.now(), false);
+
+        functions.wait(60);
+        functions.sweep().await;
+
+        let holders = functions.holders("nightly").await;
+        assert_eq!(holders.len(), held, "called {since} s after the end");
+    }
 }
 
 #[tokio::test]

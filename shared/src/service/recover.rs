@@ -11,7 +11,8 @@ use crate::events::Events;
 use crate::executions::{Executions, ExecutionsError};
 use crate::tasks::Tasks;
 use lockstep_core::domain::{
-    Command, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle, Task, TaskArn, TaskSet,
+    CLOCK_SKEW, Command, EndingCause, ExecutionArn, HolderId, Lease, LockKey, Outcome, Run, Settle,
+    Task, TaskArn, TaskSet, Work,
 };
 use lockstep_core::protocol::ProtocolError;
 use lockstep_core::recovery::{
@@ -149,9 +150,14 @@ impl<P: Ports> RecoveryService<'_, P> {
     ///
     /// A history that the function may not read counts as one without such a call: the execution may be
     /// encrypted with a key that the function may not use, and each run of it would freeze the lock.
-    async fn find_started(&self, about: &About<'_>, execution: &ExecutionArn) -> WorkObservation {
+    async fn find_started(
+        &self,
+        about: &About<'_>,
+        lease: &Lease,
+        execution: &ExecutionArn,
+    ) -> WorkObservation {
         let About { lock, holder, .. } = *about;
-        let starts = match self.deps.executions.failed_starts(execution).await {
+        let mut starts = match self.deps.executions.failed_starts(execution).await {
             Ok(starts) => starts,
             Err(error @ ExecutionsError::Unavailable(_)) => {
                 return WorkObservation::Hidden(error.to_string());
@@ -161,6 +167,12 @@ impl<P: Ports> RecoveryService<'_, P> {
                 Vec::new()
             }
         };
+        // An execution that goes on behind its guarded states, whose end it has reported, calls RunTask without the lock.
+        let is_over = lease.exit.cause() == Some(&EndingCause::Over);
+        if let (Some(Work::States), true, Some(ending)) = (&lease.work, is_over, &lease.exit.ending)
+        {
+            starts.retain(|start| start.called_at <= ending.since.plus(CLOCK_SKEW));
+        }
         let mut found: HashMap<(&TaskSet, &str), Vec<Task>> = HashMap::new();
         for start in &starts {
             // A Map has many calls of one group.
@@ -209,7 +221,9 @@ impl<P: Ports> RecoveryService<'_, P> {
             Request::DescribeTask(arn) => CheckAnswer::Task(self.describe_task(&arn).await),
             Request::ListTasks(set, group) => CheckAnswer::Work(self.list(&set, &group).await),
             Request::DescribeWork(arn) => CheckAnswer::Work(self.describe_work(arn).await),
-            Request::FindStarted(arn) => CheckAnswer::Work(self.find_started(about, &arn).await),
+            Request::FindStarted(arn) => {
+                CheckAnswer::Work(self.find_started(about, lease, &arn).await)
+            }
             Request::Execute(command) => {
                 CheckAnswer::Executed(self.deps.execute(lock, &command).await?)
             }
