@@ -63,7 +63,7 @@ worlds! {
 
     fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
         1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 23383,
+        with { slow_evidence: true } => 24036,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -75,12 +75,12 @@ worlds! {
 
     fn a_redriven_run_and_its_first_workflow_are_never_at_work_beside_another:
         1, [FLOW, REFUSE], may { crashes: 1, redrives: 1, news: 1, dims: 1 },
-        with { quick_calls: true, slow_evidence: true } => 131291,
+        with { quick_calls: true, slow_evidence: true } => 136405,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
-        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 82619,
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 82841,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
