@@ -5,4 +5,5 @@ mod decisions;
 mod histories;
 mod leases;
 mod rules;
+mod verdicts;
 mod weaving;
