@@ -20,6 +20,14 @@ pub(crate) enum Action {
     Copy(Slot),
     /// The function dies behind its request: the answer is lost, and so is what was left to do.
     Lose(Slot, bool),
+    /// A function reads its clock, which may be slow, and sends its first request.
+    Send(Slot, bool),
+    /// A write takes so long that the SDK sends it once more: the first one may arrive after the second.
+    Stray(Slot, bool),
+    /// A function dies while its write is on its way.
+    Abandon(Slot, bool),
+    /// The oldest of those, or a later one, arrives.
+    Arrive(usize),
     /// The reply to a write is lost, and the SDK sends the same write once more.
     Resend(Slot),
     Crash(Who),
@@ -42,6 +50,8 @@ pub(crate) enum Action {
     CheckDimly(Who, Sighting),
     /// The reaper dies behind a request of its check.
     CheckDies(Who),
+    /// Another run asks for the run key of this one, which yielded: the evidence about it is read.
+    Settle(Who, Sighting),
     /// The sweep carries out what is due.
     Sweep(Arc<Command>),
     /// The operator gives an order.

@@ -2,10 +2,11 @@
 
 use crate::call::{begin, over, waits_as};
 use crate::check;
+use crate::mutant::Mutant;
 use crate::state::{Answer, End, Phase, Slot, State, Who, Work};
 use crate::watch::Rule;
 use crate::world::World;
-use lockstep::domain::{Command, FencingToken, Outcome, Refusal, RunOutcome, WhenFull};
+use lockstep::domain::{Command, FencingToken, Outcome, Refusal, RunId, RunOutcome, WhenFull};
 use lockstep::protocol::ProtocolError;
 
 impl World {
@@ -32,14 +33,23 @@ impl World {
                 // The function ends the waiting state by its task token, for any caller.
                 let heard = match &acquire.task_token {
                     Some(token) => waits_as(state, who, token),
-                    None => slot == Slot::Own(who) && state.executions[who].phase == Phase::Asking,
+                    None => slot == Slot::Own(who) && self.awaits(state, who),
                 };
                 if heard {
                     self.answered(state, who, result);
                 }
             }
             (Command::Renew(_), Slot::Own(who)) => self.beaten(state, who, &result),
-            (Command::Release(_), Slot::Own(who)) => over(state, who, End::Worked),
+            (Command::Release(release), Slot::Own(who)) => {
+                over(
+                    state,
+                    who,
+                    match release.outcome {
+                        RunOutcome::Succeeded => End::Worked,
+                        _ => End::Failed,
+                    },
+                );
+            }
             (Command::Mark(_), Slot::Own(who)) => self.die(state, who),
             _ => {}
         }
@@ -63,12 +73,19 @@ impl World {
         }
     }
 
-    /// Enters the waiting state, for the first time or again.
+    /// Whether an answer without a task token goes to `who`.
+    fn awaits(&self, state: &State, who: Who) -> bool {
+        let phase = state.executions[who].phase;
+        phase == Phase::Asking || (self.plans[who].polls && phase == Phase::Waiting)
+    }
+
+    /// Enters the waiting state, for the first time or again. One that polls asks again.
     pub(crate) fn wait(&self, state: &mut State, who: Who) {
         let execution = &mut state.executions[who];
         execution.phase = Phase::Waiting;
-        execution.attempt += 1;
-        let attempt = Some(execution.attempt);
+        let polls = self.plans[who].polls;
+        execution.attempt += u8::from(!polls);
+        let attempt = Some(execution.attempt).filter(|_| !polls);
         let command = self.acquire(who, self.plans[who].when_full, attempt);
         Self::make(state, Slot::Own(who), command);
     }
@@ -99,10 +116,12 @@ impl World {
                     self.resume(state, who, token);
                 }
             }
-            // Only a success has nothing to resume: without one the run fails.
+            // The run has nothing to resume. It is finished where its success is recorded.
             Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.resuming => {
-                let done = execution.work == Work::Succeeded;
-                over(state, who, if done { End::Worked } else { End::Refused });
+                let run = state.table.runs.get(&RunId::Token(token));
+                let recorded = run.and_then(|run| run.outcome()) == Some(RunOutcome::Succeeded);
+                let finished = recorded || self.mutant == Mutant::FinishedUnread;
+                over(state, who, if finished { End::Worked } else { End::Failed });
             }
             Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.works() => {
                 execution.belief = None;

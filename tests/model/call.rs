@@ -6,7 +6,9 @@ use crate::commands::waiting_state;
 use crate::state::{Answer, Call, End, Phase, Slot, Stage, State, Who};
 use crate::watch::queued;
 use crate::world::World;
-use lockstep::domain::{Command, Effect, HolderId, Lease, LockRecord, TaskToken, Timestamp};
+use lockstep::domain::{
+    Command, Effect, HolderId, Lease, LockRecord, TaskToken, Timestamp, WhenFull,
+};
 use lockstep::protocol::{Attempt, AttemptStep, Reply, Request};
 use lockstep::store::Commit;
 use std::sync::Arc;
@@ -183,7 +185,8 @@ fn follow_up(state: &mut State, command: Command) {
 /// TTL of its side item.
 pub(crate) fn cut_off(state: &mut State, slot: Slot) {
     if let Some(call) = state.calls.remove(&slot) {
-        let registers = matches!(&*call.command, Command::Acquire(it) if it.task_token.is_some());
+        let registers = matches!(&*call.command, Command::Acquire(it)
+            if it.task_token.is_some() || it.when_full != WhenFull::Refuse);
         state.cut_off += u8::from(registers);
     }
 }

@@ -8,6 +8,7 @@ mod mutants;
 mod operator;
 mod queue;
 mod run_key;
+mod travel;
 
 const REFUSE: Plan = Plan::REFUSE;
 const QUEUE: Plan = Plan::QUEUE;

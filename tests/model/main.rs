@@ -18,6 +18,12 @@
 //!   what it had left to do are gone and the caller calls again; the reply to a write is lost, and
 //!   the SDK sends the same write again; a call is delivered twice, the second time at any later
 //!   point; a waiting state times out while its call is under way.
+//! - Requests that take time: a function reads its clock long before its request arrives; a write is repeated by
+//!   the SDK and arrives twice, the first one after any later write; a function dies while its write is on its
+//!   way; a heartbeat state times out while its heartbeat is under way, so that two are.
+//! - A run that yielded: it is redriven, with its work at its end or not; another run asks for its key and
+//!   settles its end by evidence, which may be late or hidden.
+//! - Waiters that poll.
 //! - The reaper: the deployed `recovery::Check`, one request at a time, begun at any time with the
 //!   lease as it is then, with or without an event that may be old. StopExecution and StopTask act
 //!   on the world; what is described is true, late by one change, or hidden; the reaper may die
@@ -30,8 +36,7 @@
 //! - Two heartbeats of one run in the same millisecond, on both sides of a redrive.
 //! - Two checks of one holder at once; holders that are tasks; a redrive of a run that has waited;
 //!   a task that was started a moment ago and is not listed.
-//! - The end of a run that yielded, found by evidence (`Settle`).
-//! - Waiters without a task token, progress, tasks noted in the history, history that is purged.
+//! - Progress, tasks noted in the history, history that is purged.
 //!
 //! # How a run ends
 //! Each count of a [`state::Budget`] only falls, so every path ends. What the protocol owes (a
@@ -60,4 +65,5 @@ mod state;
 mod step;
 mod watch;
 mod watch_work;
+mod wire;
 mod world;

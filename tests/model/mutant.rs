@@ -31,6 +31,10 @@ pub(crate) enum Mutant {
     TasksUnseen,
     /// Recovery records no success.
     ExitCodeUnread,
+    /// A renewal sets the end of the lease that it brings, whatever end it meets.
+    EndMovesBack,
+    /// A redriven run takes the end of its lease for its success.
+    FinishedUnread,
     /// A container that was stopped and exits with 0 has succeeded.
     StoppedSucceeds,
 }
@@ -109,6 +113,9 @@ impl Mutant {
                     assigns.extend(queue.cloned().map(Assign::DropTicket));
                 }
             }
+            (Self::EndMovesBack, Command::Renew(_)) => {
+                change.to_mut().guard.0.retain(is_no_end);
+            }
             (Self::SideItemKept, _) => change.to_mut().waiter = None,
             (Self::DueForgotten, Command::Release(_)) => {
                 if let Update::Assign(assigns) = &mut change.to_mut().update {
@@ -119,4 +126,18 @@ impl Mutant {
         }
         change
     }
+}
+
+/// Whether a clause of a renewal is about something else than the end of the lease.
+fn is_no_end(clause: &Clause) -> bool {
+    matches!(
+        clause,
+        Clause::Readable
+            | Clause::LeaseIs(..)
+            | Clause::NotSpent(..)
+            | Clause::NotEnding(..)
+            | Clause::RedrivesAre(..)
+            | Clause::NoProgressIs(..)
+            | Clause::ProgressIsNot(..)
+    )
 }

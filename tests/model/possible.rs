@@ -15,6 +15,7 @@ impl World {
         for (slot, call) in &state.calls {
             self.of_call(state, *slot, &call.stage, &mut actions);
         }
+        actions.extend((0..state.wire.len()).map(Action::Arrive));
         for who in 0..self.plans.len() {
             self.of_execution(state, who, &mut actions);
         }
@@ -38,8 +39,7 @@ impl World {
 
     /// Whether nothing happens any more.
     pub(crate) fn at_rest(&self, state: &State) -> bool {
-        let quiet = state.calls.is_empty() && state.checks.is_empty();
-        quiet && self.possible(state).is_empty()
+        state.is_quiet() && self.possible(state).is_empty()
     }
 
     fn of_call(&self, state: &State, slot: Slot, stage: &Stage, actions: &mut Vec<Action>) {
@@ -61,6 +61,13 @@ impl World {
         if state.left.resends > 0 {
             actions.push(Action::Resend(slot));
         }
+        if state.left.lates > 0 && *stage == Stage::Begin {
+            actions.extend(clocks.iter().map(|slow| Action::Send(slot, *slow)));
+        }
+        if state.left.strays > 0 && !matches!(stage, Stage::Acts(_)) {
+            actions.extend(clocks.iter().map(|slow| Action::Stray(slot, *slow)));
+            actions.extend(clocks.iter().map(|slow| Action::Abandon(slot, *slow)));
+        }
     }
 
     fn of_execution(&self, state: &State, who: Who, actions: &mut Vec<Action>) {
@@ -75,7 +82,7 @@ impl World {
                 }
             }
             Phase::Working(_) => {
-                if state.left.beats > 0 && !calls {
+                if state.left.beats > 0 && (!calls || self.overlaps(state, who)) {
                     actions.push(Action::Beat(who));
                 }
                 let room = !calls || state.late_slot(who).is_some();
@@ -96,11 +103,24 @@ impl World {
             }
             _ => {}
         }
+        if state.left.settles > 0 && self.is_open(state, who) {
+            actions.push(Action::Settle(who, Sighting::Clear));
+            let dim = [Sighting::Late, Sighting::Blind];
+            let dim = dim.into_iter().filter(|_| state.left.dims > 0);
+            actions.extend(dim.map(|sight| Action::Settle(who, sight)));
+        }
         self.of_work(execution, who, actions);
         let lives = !matches!(execution.phase, Phase::Idle | Phase::Over(_));
         if lives && state.left.crashes > 0 {
             actions.push(Action::Crash(who));
         }
+    }
+
+    /// Whether the heartbeat state of `who` may time out while its heartbeat is under way, and be entered again.
+    fn overlaps(&self, state: &State, who: Who) -> bool {
+        let own = state.command(Slot::Own(who));
+        let beats = own.is_some_and(|command| matches!(*command, Command::Renew(_)));
+        self.travels() && beats && state.late_slot(who).is_some()
     }
 
     /// The work of an execution that does not wait for it, or that was ordered to stop.

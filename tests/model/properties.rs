@@ -34,6 +34,15 @@ impl Model for World {
             }),
             Property::always(TOKENS, |_, state| kept(state, Rule::TokensGrow)),
             Property::always(LEASES, |_, state| kept(state, Rule::LeaseTaken)),
+            Property::always(ENDS_STAY, |_, state| kept(state, Rule::EndMovedBack)),
+            Property::always(GREEN, |_: &World, state: &State| {
+                let worked = |it: &&Execution| it.phase == Phase::Over(End::Worked);
+                state
+                    .executions
+                    .iter()
+                    .filter(worked)
+                    .all(Execution::succeeded)
+            }),
             Property::always(TICKETS, |_, state| kept(state, Rule::TicketLost)),
             Property::always(TURNS, |_, state| kept(state, Rule::OutOfTurn)),
             Property::always(TICKET_ONCE, |_, state| kept(state, Rule::TicketTwice)),
@@ -68,6 +77,8 @@ pub(crate) const BELIEVERS: &str = "no more believe in a live lease than there a
 pub(crate) const WORKERS: &str = "no more work goes on than there are permits";
 pub(crate) const TOKENS: &str = "every grant has a larger token than all before";
 pub(crate) const LEASES: &str = "a lease ends by its holder, true evidence or an operator";
+pub(crate) const ENDS_STAY: &str = "the end of a lease never moves back";
+pub(crate) const GREEN: &str = "an execution succeeds only if its work has";
 pub(crate) const TICKETS: &str = "who waits keeps its ticket until its turn";
 pub(crate) const TURNS: &str = "waiters are granted permits by ticket, and no run passes the queue";
 pub(crate) const TICKET_ONCE: &str = "no ticket is given out twice";
@@ -110,7 +121,6 @@ impl World {
         let Some(record) = state.record().filter(|record| record.can_grant(now)) else {
             return false;
         };
-        let quiet = state.calls.is_empty() && state.checks.is_empty();
         let due = record.due.is_some_and(|due| due <= now);
         let ending = record
             .holders
@@ -119,7 +129,7 @@ impl World {
         let waits = |(who, execution): (usize, &Execution)| {
             execution.phase == Phase::Waiting && record.queue.contains_key(&self.names[who].1)
         };
-        quiet && !due && !ending && state.executions.iter().enumerate().any(waits)
+        state.is_quiet() && !due && !ending && state.executions.iter().enumerate().any(waits)
     }
 
     fn served(&self, state: &State) -> bool {

@@ -189,7 +189,7 @@ impl World {
         let execution = &state.executions[who];
         let seen = match execution.phase {
             Phase::Over(End::Worked) => ExecutionState::Ended(ExecutionEnd::Succeeded),
-            Phase::Over(End::Refused | End::TurnedAway) => {
+            Phase::Over(End::Failed | End::Refused | End::TurnedAway) => {
                 ExecutionState::Ended(ExecutionEnd::Failed)
             }
             Phase::Over(End::Died) => ExecutionState::Ended(ExecutionEnd::Aborted),

@@ -2,7 +2,7 @@
 
 use crate::inspect::Doing;
 use crate::watch::Rule;
-use lockstep::domain::{Command, FencingToken, HolderId, LockRecord, Timestamp};
+use lockstep::domain::{Change, Command, FencingToken, HolderId, LockRecord, Timestamp};
 use lockstep::protocol::{Attempt, Done, ProtocolError};
 use lockstep::recovery::Check;
 use lockstep::store::memory::LockItems;
@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) calls: BTreeMap<Slot, Call>,
     /// The reaper's check of each holder.
     pub(crate) checks: BTreeMap<Who, Inspecting>,
+    /// Writes that no call waits for any more, and that may still arrive.
+    pub(crate) wire: Vec<Sent>,
     pub(crate) left: Budget,
     /// How many calls of waiting states were cut off behind one of their requests.
     pub(crate) cut_off: u8,
@@ -113,6 +115,8 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum End {
     Worked,
+    /// Its work failed, or was cut off, and it says so.
+    Failed,
     /// It never got a place.
     Refused,
     /// It had a place and left it.
@@ -133,12 +137,21 @@ pub(crate) enum Slot {
     /// The sweep's, or what an earlier call left to do.
     Sweep(u8),
     Operator,
+    /// That of a run that asks for the key of one that yielded.
+    Settler,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Call {
     pub(crate) command: Arc<Command>,
     pub(crate) stage: Stage,
+}
+
+/// A write on its way to the table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sent {
+    pub(crate) command: Arc<Command>,
+    pub(crate) change: Change,
 }
 
 /// A check of a holder, and what it does next.
@@ -193,6 +206,12 @@ pub(crate) struct Budget {
     pub(crate) cuts: u8,
     /// An execution that is over goes on.
     pub(crate) redrives: u8,
+    /// Functions that read their clock, and whose first request arrives at any time behind that.
+    pub(crate) lates: u8,
+    /// Writes that arrive once more than they are answered, or after their function has died.
+    pub(crate) strays: u8,
+    /// Reads of the evidence about a run that yielded, by another that asks for its run key.
+    pub(crate) settles: u8,
 }
 
 impl Execution {
@@ -258,6 +277,11 @@ impl State {
     /// Whether nothing is left to happen that somebody asked for.
     pub(crate) fn is_over(&self) -> bool {
         let ended = |execution: &Execution| matches!(execution.phase, Phase::Over(_));
-        self.calls.is_empty() && self.checks.is_empty() && self.executions.iter().all(ended)
+        self.is_quiet() && self.executions.iter().all(ended)
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.calls.is_empty() && self.checks.is_empty() && self.wire.is_empty()
     }
 }

@@ -8,6 +8,7 @@ use crate::watch::Rule;
 use crate::world::{World, at};
 use lockstep::domain::{Command, FencingToken, Lease, Outcome, RunOutcome, Timestamp};
 use lockstep::protocol::Done;
+use std::sync::Arc;
 
 impl World {
     /// Says whether anything has changed.
@@ -29,10 +30,12 @@ impl World {
                 let now = clock(state, slow);
                 self.lose(state, slot, now);
             }
-            Action::Resend(slot) => {
-                state.left.resends -= 1;
-                return self.resend(state, slot);
-            }
+            Action::Resend(_)
+            | Action::Send(..)
+            | Action::Stray(..)
+            | Action::Abandon(..)
+            | Action::Arrive(_)
+            | Action::Settle(..) => return self.act_on_wire(state, action),
             Action::Crash(who) => {
                 state.left.crashes -= 1;
                 self.die(state, who);
@@ -122,7 +125,7 @@ impl World {
     }
 
     /// A write is done twice, and the call hears of the second time only.
-    fn resend(&self, state: &mut State, slot: Slot) -> bool {
+    pub(crate) fn resend(&self, state: &mut State, slot: Slot) -> bool {
         let (now, last) = (clock(state, false), last_token(state));
         if !self.write_unheard(state, slot, now) {
             return false;
@@ -151,7 +154,12 @@ impl World {
         self.advance(state, slot, now);
         state.calls.extend(before.map(|call| (slot, call)));
         cut_off(state, slot);
-        let Slot::Own(who) = slot else {
+        self.call_again(state, slot, Some(command));
+    }
+
+    /// The caller of a function that has died calls again, where it waits for an answer.
+    pub(crate) fn call_again(&self, state: &mut State, slot: Slot, command: Option<Arc<Command>>) {
+        let (Slot::Own(who), Some(command)) = (slot, command) else {
             return;
         };
         let phase = state.executions[who].phase;
@@ -165,6 +173,7 @@ impl World {
 
     fn beat(&self, state: &mut State, who: Who) {
         if let Phase::Working(token) = state.executions[who].phase {
+            leave_alone(state, who);
             let command = self.renew(who, token, state.executions[who].redrives);
             Self::make(state, Slot::Own(who), command);
         }
@@ -238,15 +247,15 @@ fn copy(state: &mut State, slot: Slot) {
 
 /// The heartbeats of a run that was started again never fall into the millisecond of one that was
 /// under way before.
-fn own_clock(state: &State, slot: Slot, slow: bool) -> Timestamp {
+pub(crate) fn own_clock(state: &State, slot: Slot, slow: bool) -> Timestamp {
     let redrives = match slot {
         Slot::Own(who) => state.executions[who].redrives,
-        Slot::Late(..) | Slot::Sweep(_) | Slot::Operator => 0,
+        Slot::Late(..) | Slot::Sweep(_) | Slot::Operator | Slot::Settler => 0,
     };
     Timestamp::from_millis(clock(state, slow).millis() + u64::from(redrives))
 }
 
 /// What a clock shows: the true time, or a second less.
-fn clock(state: &State, slow: bool) -> Timestamp {
+pub(crate) fn clock(state: &State, slow: bool) -> Timestamp {
     Timestamp::from_millis(at(state.tick).millis() - u64::from(slow) * 1000)
 }

@@ -16,6 +16,7 @@ use lockstep::store::memory::LockItems;
 pub(crate) enum Rule {
     TokensGrow,
     LeaseTaken,
+    EndMovedBack,
     TicketLost,
     OutOfTurn,
     TicketTwice,
@@ -65,6 +66,11 @@ impl World {
             }
         }
         for (holder, lease) in &new.holders {
+            let before = old.lease(holder, lease.token);
+            let shorter = before.is_some_and(|before| lease.expires_at < before.expires_at);
+            if shorter && self.travels() {
+                state.broken.insert(Rule::EndMovedBack);
+            }
             if old.lease(holder, lease.token).is_none() {
                 watch_grant(state, command, holder, lease.token);
             }

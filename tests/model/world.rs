@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     pub(crate) tries_first: bool,
     /// How long it waits, in seconds from the start.
     pub(crate) waits_until: Option<u64>,
+    /// Whether it waits by asking again, without a task token.
+    pub(crate) polls: bool,
     /// What its run key is; runs with the same one are starts of the same tick.
     pub(crate) run_key: Option<&'static str>,
     pub(crate) stale: StalePolicy,
@@ -78,6 +80,7 @@ impl Plan {
         when_full: WhenFull::Refuse,
         tries_first: false,
         waits_until: None,
+        polls: false,
         run_key: None,
         stale: StalePolicy::Terminate,
         max_run: None,
@@ -118,6 +121,11 @@ impl World {
             names: names.collect(),
             ..Self::default()
         }
+    }
+
+    /// Whether requests take time on their way to the table.
+    pub(crate) fn travels(&self) -> bool {
+        self.budget.lates + self.budget.strays > 0
     }
 
     pub(crate) fn start(&self) -> State {

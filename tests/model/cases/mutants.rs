@@ -2,13 +2,24 @@
 
 use super::{BEATS, QUEUE, REFUSE, TICK, TICK_QUEUE, faults};
 use crate::properties::{
-    AT_WORK, LEASES, LIVE, STRANDED, SUCCESS_SEEN, TICKETS, TIDY, TRUE_SUCCESS, TURNS, WORK_ONCE,
+    AT_WORK, BELIEVERS, ENDS_STAY, GREEN, LEASES, LIVE, STRANDED, SUCCESS_SEEN, TICKETS, TIDY,
+    TRUE_SUCCESS, TURNS, WORK_ONCE,
 };
 use crate::world::Plan;
+use lockstep::domain::StalePolicy;
 
 const SPACED: Plan = Plan {
     min_interval: Some(1),
     ..REFUSE
+};
+const HIDDEN: Plan = Plan {
+    visible: false,
+    ..REFUSE
+};
+const YIELDS: Plan = Plan {
+    stale: StalePolicy::Yield,
+    max_run: Some(1),
+    ..BEATS
 };
 
 faults! {
@@ -46,4 +57,12 @@ faults! {
 
     fn a_container_that_was_stopped_and_counts_as_succeeded_is_found:
         1, [TICK], may { crashes: 1 } => StoppedSucceeds, TRUE_SUCCESS;
+
+    fn a_renewal_that_takes_lease_time_back_is_found:
+        1, [HIDDEN, REFUSE], may { beats: 2, strays: 1 },
+        with { ticks: 4, quick_checks: true, quick_calls: true } => EndMovesBack, ENDS_STAY, BELIEVERS;
+
+    fn a_redriven_run_that_takes_the_end_of_its_lease_for_its_success_is_found:
+        1, [YIELDS, REFUSE], may { beats: 2, crashes: 1, redrives: 1, leaps: 1 },
+        with { quick_checks: true, quick_calls: true } => FinishedUnread, GREEN;
 }

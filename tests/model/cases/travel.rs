@@ -1,0 +1,79 @@
+//! Requests that arrive late, after a later one, twice, or never; redrives of runs that yielded; waiters that
+//! poll; runs that ask for the key of one that yielded.
+
+use super::{BEATS, QUEUE, REFUSE, TICK, worlds};
+use crate::world::Plan;
+use lockstep::domain::StalePolicy;
+
+/// Nothing but its lease tells of its end.
+const HIDDEN: Plan = Plan {
+    visible: false,
+    ..REFUSE
+};
+/// The same, and it waits for its turn by asking again.
+const POLLS: Plan = Plan {
+    visible: false,
+    polls: true,
+    ..QUEUE
+};
+const YIELDS: Plan = Plan {
+    stale: StalePolicy::Yield,
+    max_run: Some(1),
+    ..BEATS
+};
+const YIELDS_TICK: Plan = Plan {
+    run_key: Some("tick"),
+    ..YIELDS
+};
+
+worlds! {
+    #[ignore = "a renewal that arrives late moves the end of its lease back: mend that, then count the states"]
+    fn a_renewal_that_arrives_late_takes_no_lease_time_back:
+        1, [HIDDEN, REFUSE], may { beats: 2, strays: 1 }, with { ticks: 4, quick_checks: true, quick_calls: true } => 0,
+        "";
+
+    #[ignore = "a renewal that arrives late moves the end of its lease back: mend that, then count the states"]
+    fn a_function_that_is_slow_behind_its_clock_takes_no_lease_time_back:
+        1, [HIDDEN, REFUSE], may { beats: 2, lates: 1 }, with { ticks: 4, quick_checks: true, quick_calls: true } => 0,
+        "";
+
+    fn requests_that_arrive_twice_or_late_give_no_permit_twice:
+        1, [BEATS, QUEUE], may { beats: 2, strays: 1, lates: 1 }, with { quick_checks: true } => 28928,
+        "AlreadyHeld, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
+        "Unchanged, refused: Held, then: end the heartbeat, then: wake, then: wake again";
+
+    fn a_release_that_arrives_late_ends_no_other_grant:
+        1, [REFUSE, QUEUE], may { strays: 2 }, with { quick_checks: true } => 3573,
+        "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "refused: Held, then: wake, then: wake again";
+
+    fn a_redriven_run_that_yielded_succeeds_only_by_its_work:
+        1, [YIELDS, REFUSE], may { beats: 2, crashes: 1, redrives: 1, leaps: 1 },
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 80867,
+        "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
+        "Yielded, refused: Held, refused: LeaseLost, then: end the heartbeat";
+
+    fn a_redriven_run_that_yielded_and_a_second_start_succeed_once:
+        1, [YIELDS_TICK, TICK], may { beats: 2, crashes: 1, redrives: 1, leaps: 1, settles: 1 },
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 48018,
+        "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
+        "Unchanged, Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
+        "then: end the heartbeat";
+
+    fn the_end_of_a_run_that_yielded_is_settled_by_evidence:
+        1, [YIELDS_TICK, TICK], may { beats: 1, crashes: 1, leaps: 1, settles: 2, dims: 1 },
+        with { own_ends: true, quick_checks: true } => 3467,
+        "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
+        "Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
+        "then: end the heartbeat";
+
+    fn waiters_that_poll_have_their_turns_by_ticket:
+        1, [POLLS, POLLS, QUEUE], may { timeouts: 1, losses: 1 }, with { quick_checks: true } => 147698,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "then: hand over, then: wake, then: wake again";
+
+    fn a_waiter_that_polls_and_dies_leaves_its_turn_to_the_next:
+        1, [POLLS, QUEUE], may { timeouts: 1, crashes: 1 }, with { quick_checks: true } => 7170,
+        "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
+        "then: hand over, then: wake, then: wake again";
+}
