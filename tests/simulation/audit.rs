@@ -12,7 +12,7 @@ pub(crate) use ending::finish;
 use crate::cloud::Cloud;
 use crate::engine::locked;
 use crate::world::World;
-use lockstep::domain::{Change, LockKey, LockRecord};
+use lockstep::domain::{ActKind, Change, LockKey, LockRecord};
 
 /// What is wrong, if anything.
 type Verdict = Result<(), String>;
@@ -91,6 +91,9 @@ fn only_forward(write: &Write<'_>) -> Verdict {
     };
     let after = write.after;
     let version = before.version + u64::from(before != after);
+    let thaws = before.gate.is_frozen() && !after.gate.is_frozen();
+    let resumed = write.change.act.as_ref();
+    let resumed = resumed.is_some_and(|act| act.kind == ActKind::Resumed);
     let front = after.front_ticket <= before.front_ticket;
     all_kept(&[
         (
@@ -106,5 +109,6 @@ fn only_forward(write: &Write<'_>) -> Verdict {
             "the last ticket went back",
         ),
         (front, "the front ticket went back"),
+        (!thaws || resumed, "a freeze ended without a resume"),
     ])
 }

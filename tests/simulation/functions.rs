@@ -3,13 +3,14 @@
 use crate::bill;
 use crate::cloud::{SimExecutions, SimTasks};
 use crate::invoke::Failure;
+use crate::pairs::Event;
 use crate::resource;
 use crate::store::SimStore;
-use crate::witness::missing;
+use crate::witness::{self, missing};
 use crate::world::{SimClock, World, short};
 use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, Retention, Seconds};
-use lockstep::events::{Event, Events};
+use lockstep::events::{Event as Published, Events};
 use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, acquire, heartbeat, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
@@ -92,6 +93,16 @@ pub(crate) async fn call(
     event: Value,
 ) -> Result<Value, Failure> {
     let deps = deps(world, is_inside(&event));
+    let behind = deps.protocol.clock().behind;
+    if behind.abs() >= 400 {
+        let clock = if behind > 0 {
+            Event::ClockBehind
+        } else {
+            Event::ClockAhead
+        };
+        world.happens(clock, lock_in(&event).as_ref());
+    }
+    let event = as_before(world, function, event);
     let answer = match function {
         Function::Acquire => acquire::handle(&deps, event).await.map(to_value),
         Function::Heartbeat => heartbeat::handle(&deps, event).await.map(to_value),
@@ -105,6 +116,52 @@ pub(crate) async fn call(
     let answer = answer
         .map_err(|error| Failure::of_function(&error.name().to_string(), &error.to_string()))?;
     Ok(answer.expect("an answer is JSON"))
+}
+
+/// The fields that a function before an upgrade may not know. It ignores what it does not know.
+const NEW_FIELDS: [(Function, &[&str]); 2] = [
+    (
+        Function::Heartbeat,
+        &[
+            "redriveCount",
+            "heartbeatSeconds",
+            "leaseSeconds",
+            "progress",
+        ],
+    ),
+    (Function::Release, &["failure"]),
+];
+
+/// The event as the function before an upgrade reads it.
+fn as_before(world: &World, function: Function, mut event: Value) -> Value {
+    // A process brings its own version of the handlers.
+    let number = world.weather.drops(function, world.now());
+    let Some(number) = number.filter(|_| !is_inside(&event)) else {
+        return event;
+    };
+    let fields = NEW_FIELDS.iter().find(|(of, _)| *of == function);
+    let fields = fields.map(|(_, fields)| *fields).unwrap_or_default();
+    if let Some(event) = event.as_object_mut().filter(|_| !fields.is_empty()) {
+        // A length without the time between heartbeats is refused: the two came together.
+        let dropped = match fields[number % fields.len()] {
+            "heartbeatSeconds" | "leaseSeconds" => &["heartbeatSeconds", "leaseSeconds"][..],
+            _ => &fields[number % fields.len()..=number % fields.len()],
+        };
+        dropped.iter().for_each(|field| drop(event.remove(*field)));
+        world.count("requests to a function before its upgrade");
+        world.happens(
+            Event::Upgrade,
+            lock_in(&Value::Object(event.clone())).as_ref(),
+        );
+    }
+    event
+}
+
+/// The lock that a request names.
+pub(crate) fn lock_in(event: &Value) -> Option<LockKey> {
+    let named = [&event["lock"], &event["grant"]["lock"]];
+    let named = named.into_iter().find_map(Value::as_str)?;
+    LockKey::new(named).ok()
 }
 
 /// One step of the work of a user's own workflow: a write to the guarded resource.
@@ -151,7 +208,7 @@ pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
 pub(crate) struct SimEvents(Arc<World>);
 
 impl Events for SimEvents {
-    async fn publish(&self, events: Vec<Event>) {
+    async fn publish(&self, events: Vec<Published>) {
         self.0.count(bill::PUTS);
         for event in events {
             let of = event.holder.as_ref();
@@ -161,6 +218,12 @@ impl Events for SimEvents {
             let count = match event.kind {
                 EventKind::PermitHandedOver => "hand-overs by a process",
                 EventKind::WaiterSentAway => "sent away by a process",
+                EventKind::EvidenceMissing => {
+                    if let Some(holder) = &event.holder {
+                        witness::alerts(&self.0, holder);
+                    }
+                    continue;
+                }
                 EventKind::RunMissing => {
                     missing::reported(&self.0, &event.lock);
                     continue;

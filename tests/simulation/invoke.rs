@@ -2,6 +2,7 @@
 
 use crate::engine::{First, Slot, locked, race};
 use crate::functions::{self, Function};
+use crate::pairs::Event;
 use crate::world::World;
 use crate::{bill, witness, workflow};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId};
@@ -85,6 +86,7 @@ pub(crate) async fn invoke(
     let answer = start(world, function, event.clone());
     if world.fault(15) {
         world.count("invocations run twice");
+        world.happens(Event::InvokedTwice, functions::lock_in(&event).as_ref());
         start(world, function, event);
     }
     let answer = answer.wait().await;
@@ -104,6 +106,7 @@ fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Va
     let waiter = event["holder"].as_str().filter(|_| witness::waits(&event));
     let waiter = waiter.and_then(|holder| HolderId::new(holder).ok());
     let registers = waiter.clone();
+    let lock = functions::lock_in(&event);
     let (machine, inner) = (Arc::clone(world), answer.clone());
     bill::invoked(world, function);
     let job = world.spawn(async move {
@@ -128,6 +131,7 @@ fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Va
     });
     if world.fault(20) {
         world.count("functions cut off");
+        world.happens(Event::Killed, lock.as_ref());
         locked(&world.audit).late_registrations.extend(waiter);
         let (machine, inner) = (Arc::clone(world), answer.clone());
         world.spawn(async move {

@@ -3,6 +3,7 @@
 use crate::engine::locked;
 use crate::functions::Function;
 use crate::invoke::invoke;
+use crate::pairs::Event;
 use crate::world::World;
 use lockstep::domain::{HolderId, LockKey, LockRecord, Mode, RunId, RunKey, Timestamp, rfc3339};
 use serde_json::{Value, json};
@@ -19,11 +20,13 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
             continue;
         };
         match &record.gate.mode {
+            // A pause does not hide a freeze.
+            Mode::Frozen { .. } if world.chance(200) => pause(&world, &lock).await,
             Mode::Frozen { .. } => clear(&world, &lock, &record).await,
             // A pause that ends by itself may be cut short too.
             Mode::Paused { .. } => resume(&world, &lock).await,
-            Mode::Open if world.fault(60) => pause(&world, &lock).await,
-            Mode::Open if world.fault(60) => evict_one(&world, &lock, &record).await,
+            Mode::Open if world.fault(120) => pause(&world, &lock).await,
+            Mode::Open if world.fault(130) => evict_one(&world, &lock, &record).await,
             Mode::Open if world.fault(30) => clear_rest(&world, &lock).await,
             Mode::Open if world.fault(60) => forget(&world, &lock).await,
             Mode::Open => {}
@@ -78,6 +81,7 @@ async fn evict(world: &Arc<World>, lock: &LockKey, holder: &HolderId, force: boo
     if force {
         locked(&world.audit).evictions.insert(holder.clone());
     }
+    world.happens_to(Event::Evict, holder);
     let request = json!({ "lock": lock.as_str(), "holder": holder.as_str(), "force": force });
     act(world, lock, "evict", request).await;
 }

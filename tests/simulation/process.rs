@@ -4,11 +4,12 @@
 use crate::engine::{First, locked, race};
 use crate::functions::Function;
 use crate::invoke::{self, Failure};
+use crate::pairs::{Facet, facets};
 use crate::resource;
 use crate::witness::{RunFacts, Terms};
 use crate::world::World;
 use lockstep::contract::ErrorName;
-use lockstep::domain::{FencingToken, HolderId, LockKey};
+use lockstep::domain::{FencingToken, HolderId, LockKey, Timestamp, rfc3339};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) name: String,
     pub(crate) lock: LockKey,
     pub(crate) ask: Value,
+    /// How long it waits, in seconds.
+    pub(crate) patience: Option<u64>,
     /// How long it works, in milliseconds.
     pub(crate) length: u64,
     /// When it stands still, counted from its grant, and for how long.
@@ -52,18 +55,30 @@ pub(crate) async fn live(world: Arc<World>, plan: Plan) {
     let holder = HolderId::new(plan.name.as_str()).expect("a name is a holder");
     let terms = Terms::read(&plan.ask).expect("the request names a lock");
     let facts = RunFacts::of(terms);
-    locked(&world.witness).runs.insert(holder, facts);
+    locked(&world.witness).runs.insert(holder.clone(), facts);
+    let bounds = plan.patience.map_or(0, |_| Facet::Bounds.bit());
+    world.plays(
+        &holder,
+        &plan.lock,
+        facets(&plan.ask, Facet::Process) | bounds,
+    );
     world.note(&plan.name, format_args!("starts for {}", plan.lock));
     if let Some(grant) = acquire(&world, &plan).await {
         work(&world, &plan, &grant).await;
     }
+    world.played(&holder);
     locked(&world.audit).processes -= 1;
 }
 
 /// Asks again until it is granted a permit or sent away.
 async fn acquire(world: &Arc<World>, plan: &Plan) -> Option<Grant> {
+    let mut ask = plan.ask.clone();
+    if let Some(seconds) = plan.patience {
+        let until = Timestamp::from_millis(world.now() + seconds * 1000);
+        ask["waitUntil"] = rfc3339(until).into();
+    }
     loop {
-        match invoke(world, Function::Acquire, plan.ask.clone()).await {
+        match invoke(world, Function::Acquire, ask.clone()).await {
             Ok(answer) => match answer["status"].as_str() {
                 Some("granted" | "alreadyHeld") => return Grant::read(&answer),
                 Some("queued") => world.linger(1000..=8000).await,

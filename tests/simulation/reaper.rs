@@ -92,6 +92,7 @@ pub(crate) fn deliver(world: &Arc<World>, event: Value, kind: &str) {
     }
     if world.fault(80) {
         world.count("events lost");
+        world.happens(crate::pairs::Event::Unheard, None);
         world.note("bus", format_args!("{kind} lost"));
         return;
     }
@@ -120,6 +121,7 @@ fn send(world: &Arc<World>, event: Value) {
     world.spawn(async move {
         if bus.fault(150) {
             bus.count("events late");
+            bus.happens(crate::pairs::Event::Unheard, None);
             bus.linger(1000..=90_000).await;
         } else {
             bus.linger(50..=1500).await;

@@ -2,8 +2,10 @@
 
 use crate::audit;
 use crate::engine::locked;
+use crate::pairs::Met;
 use crate::reaper::all_idle;
 use crate::scenario::{TROUBLE, set_up};
+use crate::trial::Trials;
 use crate::world::{START, Tally, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ const STEP: u64 = 60_000;
 pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) tally: Tally,
+    /// Which options have met which events.
+    pub(crate) met: Met,
     pub(crate) trace: String,
     /// The promise that was broken, if one was.
     pub(crate) broken: Option<String>,
@@ -29,17 +33,24 @@ pub(crate) struct Report {
 
 /// Lives through the world of `seed`.
 pub(crate) fn live_through(seed: u64) -> Report {
-    let world = Arc::new(World::of_seed(seed, TROUBLE));
+    live_through_trials(seed, Trials::GATE)
+}
+
+/// The same, put through these trials.
+pub(crate) fn live_through_trials(seed: u64, trials: Trials) -> Report {
+    let world = Arc::new(World::trying(seed, TROUBLE, trials));
     let lived = catch_unwind(AssertUnwindSafe(|| live(&world)));
     let broken = match lived {
         Ok(()) => world.broken(),
         Err(panic) => Some(format!("a panic: {}", message(panic.as_ref()))),
     };
     let (tally, trace) = (world.tally(), world.trace());
+    let met = std::mem::take(&mut locked(&world.pairs).met);
     world.end();
     Report {
         seed,
         tally,
+        met,
         trace,
         broken,
     }

@@ -2,7 +2,10 @@
 
 mod requests;
 
+use crate::cloud::holder_of;
 use crate::engine::locked;
+use crate::pairs::{Event, Facet, facets};
+use crate::trial::Trial;
 use crate::workflow::{self, Order};
 use crate::world::World;
 use crate::{cloud, operator, process, reaper, witness};
@@ -21,6 +24,16 @@ struct Guarded {
     min_interval: Option<u64>,
     /// How often a run is expected to succeed, in seconds.
     expect_every: Option<u64>,
+    /// The options that most of its callers ask for, as bits: what is rare meets what is rare somewhere.
+    fashion: u32,
+}
+
+impl Guarded {
+    /// Whether a caller asks for an option that so many of a thousand ask for elsewhere.
+    fn wants(&self, world: &World, facet: Facet, usual: u64) -> bool {
+        let is_fashion = self.fashion & facet.bit() > 0;
+        world.chance(if is_fashion { 700 } else { usual })
+    }
 }
 
 /// Fills a world. Returns its locks.
@@ -29,7 +42,7 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
         .map(|number| guarded(world, number))
         .collect();
     let crowded = if world.chance(100) { 1000 } else { 200 };
-    for number in 0..world.number(6..=24) {
+    for number in 0..world.number(8..=26) {
         let guarded = &locks[usize::try_from(number).unwrap_or(0) % locks.len()];
         // Some come as a crowd, some alone.
         let crowd = world.chance(crowded);
@@ -38,9 +51,13 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
         } else {
             world.number(0..=TROUBLE)
         };
-        come(world, at, execution(world, guarded, number));
+        let order = execution(world, guarded, number);
+        if order.input["runKey"].is_string() && world.chance(200) {
+            start_twice(world, at, &order);
+        }
+        come(world, at, order);
     }
-    for number in 0..world.number(0..=3) {
+    for number in 0..world.number(0..=4) {
         let guarded = &locks[usize::try_from(number).unwrap_or(0) % locks.len()];
         let plan = process(world, guarded, number);
         let later = Arc::clone(world);
@@ -54,7 +71,10 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
         let seconds = guarded.expect_every?;
         Some((guarded.lock.clone(), seconds * 1000))
     });
-    locked(&world.witness).expected = expected.collect();
+    let mut witness = locked(&world.witness);
+    witness.expected = expected.collect();
+    witness.same_tick = world.tries(Trial::SameTick);
+    drop(witness);
     let locks: Vec<_> = locks.into_iter().map(|guarded| guarded.lock).collect();
     world.spawn(witness::watch(Arc::clone(world), locks.clone()));
     for lock in &locks {
@@ -65,19 +85,41 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
 
 fn guarded(world: &World, number: u64) -> Guarded {
     let permits = world.pick(&[1, 1, 1, 2, 3]);
+    let fashion = Facet::ALL.iter().filter(|_| world.chance(400));
+    let fashion = fashion.fold(0, |all, facet| all | facet.bit());
     Guarded {
+        fashion,
         lock: LockKey::new(format!("lock-{number}")).expect("a valid lock"),
         permits,
-        min_interval: world.chance(200).then(|| world.number(2..=40)),
-        expect_every: world.chance(300).then(|| world.number(60..=300)),
+        min_interval: world.chance(300).then(|| world.number(2..=40)),
+        expect_every: world.chance(400).then(|| world.number(60..=600)),
     }
+}
+
+/// The trigger delivers a start once more, under another name.
+fn start_twice(world: &Arc<World>, at: u64, order: &Order) {
+    let twin = order.named("again");
+    let behind = if world.chance(500) { 50 } else { 60_000 };
+    let (later, first, wait) = (
+        Arc::clone(world),
+        holder_of(&order.arn),
+        world.number(0..=behind),
+    );
+    world.spawn(async move {
+        later.sleep(at + wait).await;
+        later.count("starts delivered twice");
+        workflow::start(&later, &twin);
+        later.happens_to(Event::StartedTwice, &holder_of(&twin.arn));
+        later.happens_to(Event::StartedTwice, &first);
+    });
 }
 
 /// An execution starts at its time. It may be ended from outside, and be redriven after that.
 fn come(world: &Arc<World>, at: u64, order: Order) {
     let later = Arc::clone(world);
     let crash = world.chance(250).then(|| world.number(500..=120_000));
-    let redrive = crash.is_some() && world.chance(300);
+    let redrive = crash.is_some() && world.chance(400);
+    let retries = is_nested(&order) && world.chance(700);
     world.spawn(async move {
         later.sleep(at).await;
         let arn = order.arn.clone();
@@ -86,8 +128,13 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
         later.sleep(after).await;
         let how = later.pick(&[ExecutionEnd::Aborted, ExecutionEnd::TimedOut]);
         later.count("executions ended from outside");
-        cloud::abort(&later, &arn, how);
-        if redrive {
+        let failed = cloud::abort(&later, &arn, how);
+        if failed && retries && later.tries(Trial::Retries) {
+            // Its caller retries a state that has timed out.
+            later.linger(1000..=20_000).await;
+            later.count("retries of a caller");
+            workflow::start(&later, &order.named("retry"));
+        } else if redrive {
             // Half of them are redriven while the old task is still being stopped.
             if later.chance(500) {
                 later.linger(500..=10_000).await;
@@ -97,4 +144,9 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
             workflow::redrive(&later, &arn);
         }
     });
+}
+
+/// Whether the execution was started by another, which it names.
+fn is_nested(order: &Order) -> bool {
+    facets(&order.input, Facet::Task) & Facet::Parent.bit() > 0
 }

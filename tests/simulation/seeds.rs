@@ -3,7 +3,10 @@
 //! The simulation is worth something only if a seed tells the whole story.
 
 use crate::engine::locked;
-use crate::run::{Report, live_through};
+use crate::pairs::{self, Worlds};
+use crate::run::{Report, live_through, live_through_trials};
+use crate::shares::{self, Of, Sums};
+use crate::trial::{Trial, Trials};
 use crate::witness::Excuse;
 use crate::world::Tally;
 use lockstep::config::variable;
@@ -18,105 +21,193 @@ const SEEDS: u64 = 1000;
 /// After so many broken worlds, no more are needed.
 const SHOWN: usize = 3;
 
-/// How many of each there must be in a thousand worlds, or the worlds test too little.
-const AT_LEAST: [(&str, u64); 44] = [
-    ("grants", 8000),
-    ("hand-overs", 2500),
-    ("woken", 2000),
-    ("hand-overs by a process", 200),
-    ("sent away by a process", 8),
-    ("went first", 400),
-    ("registered again", 800),
-    ("recoveries", 600),
-    ("replaced", 300),
-    ("reinstated", 20),
-    ("redriven", 700),
-    ("ended while releasing", 300),
-    ("lost", 350),
-    ("evicted", 180),
-    ("successes reported as missing", 100),
-    ("clear-rest", 350),
-    ("forget", 550),
-    ("run keys free again", 120),
-    ("duplicates", 800),
-    ("gave up", 120),
-    ("leases lost", 400),
-    ("successes of run keys", 1200),
-    ("processes paused", 300),
-    ("processes gone", 100),
-    ("zombies refused", 50),
-    ("stops: replaced", 250),
-    ("stops: the execution has ended", 1000),
-    ("queues checked", 2000),
-    ("lost answers", 2000),
-    ("late writes", 350),
-    ("busy", 800),
-    ("functions cut off", 2500),
-    ("wake-ups lost", 400),
-    ("wake-ups late", 400),
-    ("wake-ups twice", 250),
-    ("events lost", 2500),
-    ("invocations during a deployment", 1000),
-    ("invocations throttled", 3000),
-    ("requests to a table that is away", 10_000),
-    ("states scheduled late", 250),
-    ("old answers of ECS", 400),
-    ("tasks that stop late", 350),
-    ("tasks left behind by a time-out", 80),
-    ("answers of RunTask lost", 30),
+/// What must happen, or the worlds test too little: how often follows from [`shares`].
+const OFTEN: [&str; 52] = [
+    "grants",
+    "hand-overs",
+    "woken",
+    "hand-overs by a process",
+    "sent away by a process",
+    "went first",
+    "registered again",
+    "recoveries",
+    "replaced",
+    "reinstated",
+    "redriven",
+    "ended while releasing",
+    "lost",
+    "evicted",
+    "successes reported as missing",
+    "clear-rest",
+    "forget",
+    "run keys free again",
+    "duplicates",
+    "gave up",
+    "leases lost",
+    "successes of run keys",
+    "processes paused",
+    "processes gone",
+    "zombies refused",
+    "stops: replaced",
+    "stops: the execution has ended",
+    "queues checked",
+    "lost answers",
+    "late writes",
+    "busy",
+    "functions cut off",
+    "wake-ups lost",
+    "wake-ups late",
+    "wake-ups twice",
+    "events lost",
+    "invocations during a deployment",
+    "invocations throttled",
+    "requests to a table that is away",
+    "states scheduled late",
+    "old answers of ECS",
+    "tasks that stop late",
+    "tasks left behind by a time-out",
+    "answers of RunTask lost",
+    "starts delivered twice",
+    "retries of a caller",
+    "writes sent twice",
+    "requests for evidence that is hidden",
+    "requests to a function before its upgrade",
+    "orders to stop ignored",
+    "alerts of missing evidence",
+    "locks watched while evidence is hidden",
 ];
 
-/// How many runs may be excused in a thousand worlds, by reason.
-const AT_MOST: [(Excuse, u64); 10] = [
-    (Excuse::LateRegistration, 400),
-    (Excuse::Evicted, 60),
-    (Excuse::Forgotten, 80),
-    (Excuse::Yielded, 250),
-    (Excuse::Redriven, 20),
-    (Excuse::RedrivenMeanwhile, 5),
-    (Excuse::ReplacerJustEnded, 5),
-    (Excuse::Process, 500),
-    (Excuse::LastStep, 5),
-    (Excuse::BehindRunKey, 5),
+/// What excuses a run: how often at most follows from [`shares`].
+const EXCUSES: [&str; 14] = [
+    Excuse::LateRegistration.name(),
+    Excuse::Evicted.name(),
+    Excuse::Forgotten.name(),
+    Excuse::Yielded.name(),
+    Excuse::Redriven.name(),
+    Excuse::RedrivenMeanwhile.name(),
+    Excuse::ReplacerJustEnded.name(),
+    Excuse::Process.name(),
+    Excuse::LastStep.name(),
+    Excuse::BehindRunKey.name(),
+    "stops: was replaced",
+    "stops: an unknown run",
+    "stops: it has reported the end of its work, which has ended",
+    "stops: redriven while judged by its end",
 ];
 
 #[test]
 fn no_seed_breaks_a_promise() {
-    let only = variable("LOCKSTEP_SEED").map(|seed| number("LOCKSTEP_SEED", &seed));
-    if let Some(seed) = only {
-        println!("seed: LOCKSTEP_SEED={seed}");
-        let report = live_through(seed);
-        print!("{}", report.trace);
-        println!("{:?}", report.tally);
-        assert!(report.broken.is_none(), "{}", failure(&report));
+    let Some((worlds, total)) = lived(Trials::GATE) else {
         return;
-    }
-    let worlds = variable("LOCKSTEP_SEEDS").map_or(0..SEEDS, |text| range(&text));
+    };
     let seeds = worlds.end - worlds.start;
-
-    let total = live_through_all(worlds);
 
     println!("{seeds} worlds: {:#?}", total.tally);
     for broken in &total.broken {
         eprintln!("{}\n", failure(broken));
     }
     assert!(total.broken.is_empty(), "promises are broken");
-    let times = |what: &str| total.tally.get(what).copied().unwrap_or_default();
-    for (what, least) in AT_LEAST {
-        let (times, least) = (times(what), least * seeds / SEEDS);
-        assert!(times >= least, "{what}: {times}, but {least} expected");
+    if variable("LOCKSTEP_SHARES").is_some_and(|word| word == "accept") {
+        let often = OFTEN.map(|name| (name, Of::Worlds));
+        let excuses = EXCUSES.map(|name| (name, Of::Times));
+        let names: Vec<_> = often.into_iter().chain(excuses).collect();
+        shares::write(&total.sums, &names, seeds);
+        pairs::write(&total.worlds, seeds);
     }
-    for (excuse, most) in AT_MOST {
-        let (name, most) = (excuse.name(), (most * seeds).div_ceil(SEEDS));
-        let times = times(name);
-        assert!(times <= most, "{name}: {times}, but {most} allowed");
+    assert_often(&total, seeds);
+    let (wrong, asserted) = pairs::check(&total.worlds, seeds);
+    println!("{asserted} pairs with events must occur");
+    assert!(
+        wrong.is_empty(),
+        "tests/simulation/pairs.md says otherwise:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// What must happen has, and what is excused has its bound.
+fn assert_often(total: &Total, worlds: u64) {
+    let bounds = |what: &str| {
+        let share = shares::known(what);
+        share
+            .unwrap_or_else(|| panic!("{what} is not in tests/simulation/shares.md"))
+            .bounds(worlds)
+    };
+    for what in OFTEN {
+        let (times, (least, _)) = (total.sums.of(what, Of::Worlds), bounds(what));
+        assert!(
+            times >= least,
+            "{what}: in {times} worlds, but {least} expected"
+        );
     }
+    for what in EXCUSES {
+        let (times, (_, most)) = (total.sums.of(what, Of::Times), bounds(what));
+        assert!(times <= most, "{what}: {times}, but {most} allowed");
+    }
+}
+
+/// Lives through the worlds that are asked for. One by itself is shown, and there is nothing to sum up.
+fn lived(trials: Trials) -> Option<(Range<u64>, Total)> {
+    let only = variable("LOCKSTEP_SEED").map(|seed| number("LOCKSTEP_SEED", &seed));
+    if let Some(seed) = only {
+        println!("seed: LOCKSTEP_SEED={seed}");
+        let report = live_through_trials(seed, trials);
+        print!("{}", report.trace);
+        println!("{:?}", report.tally);
+        assert!(report.broken.is_none(), "{}", failure(&report));
+        return None;
+    }
+    let worlds = variable("LOCKSTEP_SEEDS").map_or(0..SEEDS, |text| range(&text));
+    let total = live_through_all(worlds.clone(), trials);
+    Some((worlds, total))
+}
+
+/// Promises that the product does not keep yet: each is a trial of the worlds that finds where.
+macro_rules! pending {
+    ($($(#[$why:meta])* fn $rule:ident: $trial:ident;)+) => {$(
+        #[test]
+        $(#[$why])*
+        fn $rule() {
+            let Some((_, total)) = lived(Trials::GATE.and(Trial::$trial)) else {
+                return;
+            };
+            for broken in &total.broken {
+                eprintln!("{}\n", failure(broken));
+            }
+            assert!(total.broken.is_empty(), "promises are broken");
+        }
+    )+};
+}
+
+pending! {
+    /// Seed 0: a heartbeat by a slow clock, right after the grant.
+    #[ignore = "a renewal sets the end that it brings, whatever end it meets"]
+    fn a_write_that_arrives_late_takes_no_lease_time_back: LateWrites;
+
+    #[ignore = "a run that replaces stops the run of its own tick"]
+    fn a_second_delivery_of_a_tick_replaces_nothing: SameTick;
+
+    #[ignore = "Resume Run answers that a run which had yielded is finished, although its work failed"]
+    fn an_execution_that_succeeds_has_done_its_work: Green;
+
+    #[ignore = "the judge has no action for a limit that is over while the lease is live"]
+    fn a_limit_that_is_over_is_found_between_heartbeats: Limits;
+
+    #[ignore = "a limit counts from the hand-over although the wake-up was lost"]
+    fn a_limit_counts_from_when_the_run_learned_of_its_grant: WorkTime;
+
+    #[ignore = "the one SendTaskSuccess behind a release is not repeated"]
+    fn an_execution_ends_soon_after_its_release: EndsAfterRelease;
+
+    #[ignore = "each sweep reports evidence that stays hidden"]
+    fn evidence_that_stays_hidden_is_reported_once_an_hour: QuietAlerts;
 }
 
 /// What came of all seeds.
 #[derive(Default)]
 struct Total {
     tally: Tally,
+    sums: Sums,
+    worlds: Worlds,
     broken: Vec<Report>,
 }
 
@@ -137,7 +228,7 @@ fn range(text: &str) -> Range<u64> {
 }
 
 /// Lives through the worlds of a range, on as many threads as there are, until some are broken.
-fn live_through_all(seeds: Range<u64>) -> Total {
+fn live_through_all(seeds: Range<u64>, trials: Trials) -> Total {
     let next = AtomicU64::new(seeds.start);
     let total = Mutex::new(Total::default());
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -147,11 +238,13 @@ fn live_through_all(seeds: Range<u64>) -> Total {
             if seed >= seeds.end || locked(&total).broken.len() >= SHOWN {
                 return;
             }
-            let report = live_through(seed);
+            let report = live_through_trials(seed, trials);
             if seed % 1000 == 999 {
                 println!("{} of {} worlds", seed + 1, seeds.end);
             }
             let mut total = locked(&total);
+            total.sums.add(&report.tally);
+            total.worlds.add(&report.met);
             for (what, times) in &report.tally {
                 *total.tally.entry(what).or_default() += times;
             }

@@ -1,7 +1,8 @@
 //! What goes wrong for a while and for everybody: the table is away, Lambda throttles, a function is
-//! being deployed.
+//! being deployed, or the one before an upgrade; and nothing is described.
 
 use crate::functions::Function;
+use crate::trial::{Trial, Trials};
 use fastrand::Rng;
 
 /// The bad times of one world.
@@ -27,28 +28,75 @@ pub(crate) enum Trouble {
     LambdaThrottled,
     /// Every invocation of one function fails.
     Deployed(Function),
+    /// Step Functions and ECS describe nothing.
+    Hidden,
+    /// The same, for longer than an hour.
+    HiddenForHours,
+    /// The function before an upgrade answers, which does not know one field of its requests.
+    Old(Function, usize),
 }
+
+/// The kinds of bad times: in how many worlds of a thousand, and how long in seconds.
+const KINDS: [(Trouble, u64, (u64, u64)); 7] = [
+    (Trouble::TableAway, 400, (10, 600)),
+    (Trouble::TableThrottled, 200, (30, 120)),
+    (Trouble::LambdaThrottled, 200, (30, 120)),
+    (Trouble::Deployed(Function::Acquire), 450, (5, 60)),
+    (Trouble::Hidden, 400, (60, 600)),
+    (Trouble::HiddenForHours, 300, (4_000, 9_000)),
+    (Trouble::Old(Function::Heartbeat, 0), 350, (30, 900)),
+];
 
 impl Weather {
     /// Some spells between `from` and `until`. A table outage lasts up to ten leases.
-    pub(crate) fn of(random: &mut Rng, from: u64, until: u64) -> Self {
+    pub(crate) fn of(random: &mut Rng, from: u64, until: u64, trials: Trials) -> Self {
         let mut spells = Vec::new();
-        for _ in 0..random.u64(0..=3) {
-            let (what, least, most) = match random.u8(0..8) {
-                0 | 1 => (Trouble::TableAway, 10, 600),
-                2 => (Trouble::TableThrottled, 30, 120),
-                3 => (Trouble::LambdaThrottled, 30, 120),
-                _ => (Trouble::Deployed(deployed(random)), 5, 60),
+        for (what, share, (least, most)) in KINDS {
+            let trial = match what {
+                Trouble::HiddenForHours => Some(Trial::HiddenForHours),
+                Trouble::Old(..) => Some(Trial::Upgrade),
+                _ => None,
             };
             let begin = random.u64(from..until);
             let length = random.u64(least..=most) * 1000;
-            spells.push(Spell {
-                from: begin,
-                until: (begin + length).min(until),
-                what,
-            });
+            let what = drawn(what, random);
+            let there = random.u64(0..1000) < share;
+            if there && trial.is_none_or(|trial| trials.has(trial)) {
+                // What lasts for hours outlasts the other troubles.
+                let until = match what {
+                    Trouble::HiddenForHours => begin + length,
+                    _ => (begin + length).min(until),
+                };
+                spells.push(Spell {
+                    from: begin,
+                    until,
+                    what,
+                });
+            }
         }
         Self { spells }
+    }
+
+    /// Whether the services that describe executions and tasks give no answer at `now`.
+    pub(crate) fn hides(&self, now: u64) -> bool {
+        let hides = |what| matches!(what, Trouble::Hidden | Trouble::HiddenForHours);
+        self.at(now).any(hides)
+    }
+
+    /// Since when they have given none, for hours.
+    pub(crate) fn hidden_since(&self, now: u64) -> Option<u64> {
+        let hours = |spell: &&Spell| {
+            spell.what == Trouble::HiddenForHours && (spell.from..spell.until).contains(&now)
+        };
+        self.spells.iter().find(hours).map(|spell| spell.from)
+    }
+
+    /// The field that `function` does not know yet at `now`, by its number.
+    pub(crate) fn drops(&self, function: Function, now: u64) -> Option<usize> {
+        self.at(now).find_map(|what| match what {
+            Trouble::Old(old, field) if old == function => Some(field),
+            _ => None,
+        })
     }
 
     /// What a request to the table meets at `now`.
@@ -75,6 +123,21 @@ impl Weather {
         let spells = self.spells.iter();
         let there = spells.filter(move |spell| (spell.from..spell.until).contains(&now));
         there.map(|spell| spell.what)
+    }
+}
+
+/// A kind of trouble, with the function that it is about.
+fn drawn(what: Trouble, random: &mut Rng) -> Trouble {
+    match what {
+        Trouble::Deployed(_) => Trouble::Deployed(deployed(random)),
+        Trouble::Old(..) => {
+            let functions = [Function::Heartbeat, Function::Heartbeat, Function::Release];
+            Trouble::Old(
+                functions[random.usize(0..functions.len())],
+                random.usize(0..16),
+            )
+        }
+        other => other,
     }
 }
 

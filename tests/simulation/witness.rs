@@ -7,6 +7,7 @@
 mod copies;
 mod excuse;
 mod ledger;
+mod limits;
 pub(crate) mod missing;
 mod stops;
 mod successes;
@@ -17,7 +18,8 @@ pub(crate) use excuse::Excuse;
 pub(crate) use ledger::{
     RunFacts, Terms, Witness, answered, asked, entered, execution_ended, waits, woken,
 };
+pub(crate) use limits::{alerts, turns};
 pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};
-pub(crate) use successes::{ends_as, releases, succeeded};
+pub(crate) use successes::{ends_as, is_green, releases, succeeded};
 pub(crate) use waiting::at_rest;
 pub(crate) use waiting::{BOUND, watch};

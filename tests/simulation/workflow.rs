@@ -5,9 +5,11 @@ use crate::asl::{Frame, Machine, Place, Run};
 use crate::cloud::{self, ExecutionRow};
 use crate::engine::locked;
 use crate::invoke::Failure;
-use crate::witness::{RunFacts, Terms};
+use crate::pairs::{Event, Facet, facets};
+use crate::trial::Trial;
+use crate::witness::{self, RunFacts, Terms};
 use crate::world::{World, short};
-use lockstep::domain::{ExecutionArn, ExecutionEnd};
+use lockstep::domain::{ExecutionArn, ExecutionEnd, WaiterId};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -19,6 +21,26 @@ pub(crate) struct Order {
     pub(crate) input: Value,
     /// Whether it is ended from outside while it releases.
     pub(crate) dies_releasing: bool,
+}
+
+impl Order {
+    /// The same under another name.
+    pub(crate) fn named(&self, what: &str) -> Self {
+        let arn = ExecutionArn::new(format!("{}-{what}", self.arn)).expect("a valid ARN");
+        Self {
+            arn,
+            ..self.clone()
+        }
+    }
+
+    /// What it is to the pairs.
+    fn kind(&self) -> Facet {
+        match &self.input["work"] {
+            work if work["startExecution"].is_object() => Facet::Workflow,
+            work if work["runTask"].is_object() => Facet::Task,
+            _ => Facet::States,
+        }
+    }
 }
 
 /// An execution as StartExecution and RedriveExecution know it.
@@ -45,7 +67,14 @@ pub(crate) fn start(world: &Arc<World>, order: &Order) {
     let holder = cloud::holder_of(&order.arn);
     let terms = Terms::read(input).expect("the input names a lock");
     let lock = terms.lock.clone();
-    let facts = RunFacts::of(terms);
+    let facts = RunFacts {
+        from_begin: world.tries(Trial::WorkTime),
+        ..RunFacts::of(terms)
+    };
+    if input["overlap"] == "replace" {
+        locked(&world.audit).replacers.insert(WaiterId::of(&holder));
+    }
+    world.plays(&holder, &lock, facets(input, order.kind()));
     locked(&world.witness).runs.insert(holder, facts);
     let story = Story {
         machine: order.machine,
@@ -82,6 +111,9 @@ pub(crate) fn redrive(world: &Arc<World>, arn: &ExecutionArn) {
     story.redrives += 1;
     let job = carry_out(world, arn, started, &story);
     cloud::begin_again(world, arn, job, story);
+    let holder = cloud::holder_of(arn);
+    world.plays_on(&holder);
+    world.happens_to(Event::Redrive, &holder);
 }
 
 fn carry_out(world: &Arc<World>, arn: &ExecutionArn, started: u64, story: &Story) -> u64 {
@@ -112,6 +144,7 @@ fn conclude(run: &Run, end: Result<Value, Failure>) {
                 _ => {}
             }
             world.note(name, format_args!("succeeds with {output}"));
+            witness::is_green(world, &run.arn, &output);
             ExecutionEnd::Succeeded
         }
         Err(Failure { error, cause }) => {

@@ -5,6 +5,8 @@
 use crate::audit::Audit;
 use crate::cloud::Cloud;
 use crate::engine::{Engine, JobId, locked};
+use crate::pairs::Pairs;
+use crate::trial::{Trial, Trials};
 use crate::weather::Weather;
 use crate::witness::Witness;
 use fastrand::Rng;
@@ -48,6 +50,13 @@ pub(crate) struct World {
     /// Whether there are only those events that the stack's rules and the defaults of its parameters let through.
     /// Otherwise each run publishes its start and its end, and the reaper gets every event.
     pub(crate) as_deployed: bool,
+    /// What it goes through beside the usual.
+    pub(crate) trials: Trials,
+    /// Which options meet which events.
+    pub(crate) pairs: Mutex<Pairs>,
+    /// How far the clock of a machine may be behind the true time, in milliseconds; one that is ahead is behind by
+    /// less than nothing.
+    clocks: RangeInclusive<i64>,
     /// How many times more often than usual things go wrong.
     rough: u64,
     /// When the latest fault began.
@@ -63,12 +72,23 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn of_seed(seed: u64, trouble: u64) -> Self {
+        Self::trying(seed, trouble, Trials::GATE)
+    }
+
+    pub(crate) fn trying(seed: u64, trouble: u64, trials: Trials) -> Self {
         let mut random = Rng::with_seed(seed);
         let rough = [0, 1, 1, 1, 1, 4][random.usize(0..6)];
         let weather = if rough == 0 || trouble == 0 {
             Weather::default()
         } else {
-            Weather::of(&mut random, START, START + trouble)
+            Weather::of(&mut random, START, START + trouble, trials)
+        };
+        let skew = i64::try_from(CLOCK_SKEW.millis()).unwrap_or_default();
+        let clocks = [0..=skew, -skew..=0, -skew / 2..=skew / 2];
+        let clocks = clocks[random.usize(0..clocks.len())].clone();
+        let clocks = match trials.has(Trial::ClocksAhead) {
+            true => clocks,
+            false => 0..=skew,
         };
         Self {
             engine: Engine::starting_at(START),
@@ -81,6 +101,9 @@ impl World {
             timeouts_stop: random.bool(),
             timeouts_anew: random.bool(),
             as_deployed: false,
+            trials,
+            pairs: Mutex::default(),
+            clocks,
             rough,
             fault_at: AtomicU64::new(START),
             over: AtomicBool::new(false),
@@ -90,6 +113,10 @@ impl World {
             trace: Mutex::default(),
             broken: Mutex::default(),
         }
+    }
+
+    pub(crate) fn tries(&self, trial: Trial) -> bool {
+        self.trials.has(trial)
     }
 
     /// The true time, in milliseconds since 1970. Actors see it through their own clocks.
@@ -214,19 +241,21 @@ impl World {
     }
 }
 
-/// The clock of one machine: behind the true time by up to what clocks may differ.
+/// The clock of one machine: no two of a world differ by more than clocks may.
 pub(crate) struct SimClock {
     world: Arc<World>,
-    behind: u64,
+    /// How far it is behind the true time, in milliseconds.
+    pub(crate) behind: i64,
 }
 
 impl SimClock {
     /// The clock of some machine.
     pub(crate) fn any(world: &Arc<World>) -> Self {
+        let (least, most) = (*world.clocks.start(), *world.clocks.end());
         let behind = match world.number(0..=3) {
-            0 => 0,
-            1 => CLOCK_SKEW.millis(),
-            _ => world.number(0..=CLOCK_SKEW.millis()),
+            0 => least,
+            1 => most,
+            _ => locked(&world.random).i64(least..=most),
         };
         Self {
             world: Arc::clone(world),
@@ -237,7 +266,7 @@ impl SimClock {
 
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.world.now() - self.behind)
+        Timestamp::from_millis(self.world.now().saturating_add_signed(-self.behind))
     }
 
     async fn sleep(&self, length: Duration) {

@@ -1,9 +1,10 @@
 //! Promises about grants: capacity, tokens, distance, order, run keys.
 
 use super::{Book, GrantEntry, Verdict, Write, kept};
+use crate::trial::Trial;
 use crate::witness;
 use crate::world::short;
-use lockstep::domain::{FencingToken, HolderId, Lease, Mode, RunOutcome, WaiterId};
+use lockstep::domain::{CLOCK_SKEW, FencingToken, HolderId, Lease, Mode, RunOutcome, WaiterId};
 
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
     for (holder, lease) in &write.after.holders {
@@ -13,6 +14,13 @@ pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
         if known.is_none() {
             begin(write, book, holder, lease)?;
         }
+        let back = known.is_some_and(|known| lease.expires_at < known.expires_at);
+        kept(!back || !write.world.tries(Trial::LateWrites), || {
+            format!(
+                "the lease of {holder} under {} moves its end back",
+                lease.token
+            )
+        })?;
         if let Some(entry) = book.grants.get_mut(&lease.token) {
             entry.lease = lease.clone();
         }
@@ -110,7 +118,9 @@ fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
 /// The last grant may have asked for a distance. One that comes back has kept it already.
 fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
     let record = write.before;
-    let rests = record.is_some_and(|record| record.gate.not_before > write.world.timestamp());
+    // By a clock that is ahead, the rest is over earlier.
+    let latest = write.world.timestamp().plus(CLOCK_SKEW);
+    let rests = record.is_some_and(|record| record.gate.not_before > latest);
     let cleared = write.audit.rest_is_cleared(write.lock, write.world.now());
     (rests && cleared).then(|| write.world.count("rests cleared"));
     let token = lease.token;

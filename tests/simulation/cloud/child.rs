@@ -5,7 +5,7 @@
 //! it had started may work on for the time that a task may take to stop.
 
 use super::run_task::{Awaited, Caller};
-use super::tasks::{change, exits, work, work_until};
+use super::tasks::{change, exits, ignores, work, work_until};
 use super::{Batch, TaskRow, TaskStatus};
 use crate::engine::{Slot, locked, race};
 use crate::invoke::Failure;
@@ -106,6 +106,7 @@ async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
                 row.over.put(143);
             }
             change(&world, &arn, TaskStatus::Stopping, None);
+            ignores(&world, &arn, &batch);
             // What it had started works on for as long as it may.
             race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
             143

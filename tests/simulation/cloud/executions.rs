@@ -4,6 +4,7 @@
 use super::{ExecutionRow, WaitingState, child, stop_task};
 use crate::engine::{JobId, Slot, locked};
 use crate::invoke::Failure;
+use crate::pairs::Event;
 use crate::workflow::Story;
 use crate::world::{World, short};
 use crate::{bill, reaper, witness};
@@ -58,6 +59,7 @@ pub(crate) fn end(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> 
     cloud.states.retain(|_, state| state.execution != *arn);
     drop(cloud);
     witness::execution_ended(world, arn);
+    world.played(&super::holder_of(arn));
     world.note(short(arn.as_str()), format_args!("{how}"));
     reaper::execution_changed(world, arn, how.as_str());
     true
@@ -65,12 +67,14 @@ pub(crate) fn end(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> 
 
 /// An execution is ended from outside, wherever it is. What its states wait for is given up: a task
 /// is stopped as well as Step Functions can.
-pub(crate) fn abort(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) {
+/// Says whether it ran.
+pub(crate) fn abort(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> bool {
     if !end(world, arn, how) {
-        return;
+        return false;
     }
     let job = locked(&world.cloud).executions.get(arn).map(|row| row.job);
     job.into_iter().for_each(|job| world.engine.kill(job));
+    true
 }
 
 /// A state that waits for its task token, until this is dropped.
@@ -121,6 +125,24 @@ pub(crate) struct SimExecutions {
 }
 
 impl SimExecutions {
+    /// The way to what only describes.
+    async fn look(&self) -> Result<(), ExecutionsError> {
+        self.reach().await?;
+        if self.world.weather.hides(self.world.now()) {
+            self.world.has_fault();
+            self.world.count("requests for evidence that is hidden");
+            let hours = self.world.weather.hidden_since(self.world.now()).is_some();
+            let event = if hours {
+                Event::HiddenHours
+            } else {
+                Event::HiddenMinutes
+            };
+            self.world.happens(event, None);
+            return Err(ExecutionsError::Denied("simulated".into()));
+        }
+        Ok(())
+    }
+
     async fn reach(&self) -> Result<(), ExecutionsError> {
         self.world.linger(5..=40).await;
         if self.world.fault(20) {
@@ -160,7 +182,7 @@ impl Executions for SimExecutions {
         &self,
         arn: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
-        self.reach().await?;
+        self.look().await?;
         if let Some(child) = child::describe(&self.world, arn.as_str()) {
             return Ok(child);
         }
@@ -197,7 +219,7 @@ impl Executions for SimExecutions {
         arn: &ExecutionArn,
         lock: &LockKey,
     ) -> Result<bool, ExecutionsError> {
-        self.reach().await?;
+        self.look().await?;
         let cloud = locked(&self.world.cloud);
         let row = cloud.executions.get(arn);
         Ok(row.is_some_and(|row| names(&row.story.input, lock)))
@@ -205,7 +227,7 @@ impl Executions for SimExecutions {
 
     /// The states of the own workflow here are its work, and run no task.
     async fn failed_starts(&self, _: &ExecutionArn) -> Result<Vec<FailedStart>, ExecutionsError> {
-        self.reach().await?;
+        self.look().await?;
         Ok(Vec::new())
     }
 

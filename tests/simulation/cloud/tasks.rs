@@ -2,6 +2,7 @@
 
 use super::{TaskRow, TaskStatus};
 use crate::engine::{First, Slot, locked, race};
+use crate::pairs::Event;
 use crate::world::{self, World};
 use crate::{reaper, resource, witness};
 use lockstep::domain::{Container, Task, TaskArn, TaskSet, Timestamp};
@@ -44,6 +45,7 @@ pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: S
         Some(code) => code,
         None => {
             change(&world, &arn, TaskStatus::Stopping, None);
+            ignores(&world, &arn, &batch);
             // It works on until it is killed: the worst that a container can do.
             let rest = race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
             matches!(rest, First::Right(())).then(|| world.count("tasks killed"));
@@ -62,6 +64,18 @@ pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: S
         world.linger(0..=2000).await;
     }
     change(&world, &arn, TaskStatus::Stopped, Some(exit_code));
+}
+
+/// A container that is told to stop works on.
+pub(super) fn ignores(world: &World, arn: &str, batch: &Batch) {
+    let holder = locked(&world.cloud)
+        .tasks
+        .get(arn)
+        .map(|row| row.holder.clone());
+    if let Some(holder) = holder.filter(|_| batch.stopping > 5000) {
+        world.count("orders to stop ignored");
+        world.happens_to(Event::Deaf, &holder);
+    }
 }
 
 pub(super) fn exits(world: &World, arn: &str) {
@@ -156,6 +170,24 @@ const LAG: u64 = 5000;
 pub(crate) struct SimTasks(pub(crate) Arc<World>);
 
 impl SimTasks {
+    /// The way to what only describes.
+    async fn look(&self) -> Result<(), TasksError> {
+        self.reach().await?;
+        if self.0.weather.hides(self.0.now()) {
+            self.0.has_fault();
+            self.0.count("requests for evidence that is hidden");
+            let hours = self.0.weather.hidden_since(self.0.now()).is_some();
+            let event = if hours {
+                Event::HiddenHours
+            } else {
+                Event::HiddenMinutes
+            };
+            self.0.happens(event, None);
+            return Err(TasksError::Denied("simulated".into()));
+        }
+        Ok(())
+    }
+
     async fn reach(&self) -> Result<(), TasksError> {
         self.0.linger(5..=40).await;
         if self.0.fault(20) {
@@ -178,7 +210,7 @@ impl SimTasks {
 
 impl Tasks for SimTasks {
     async fn of_group(&self, work: &TaskSet, group: &str) -> Result<Vec<Task>, TasksError> {
-        self.reach().await?;
+        self.look().await?;
         let (now, shown) = (self.0.now(), self.shown());
         let cloud = locked(&self.0.cloud);
         let of_group = cloud
@@ -190,7 +222,7 @@ impl Tasks for SimTasks {
     }
 
     async fn describe(&self, task: &TaskArn) -> Result<Option<Task>, TasksError> {
-        self.reach().await?;
+        self.look().await?;
         let shown = self.shown();
         let cloud = locked(&self.0.cloud);
         let found = cloud.tasks.get_key_value(task.as_str());

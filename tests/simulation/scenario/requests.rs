@@ -2,53 +2,56 @@
 
 use super::{Guarded, TROUBLE};
 use crate::asl::Machine;
-use crate::cloud::{Batch, holder_of};
+use crate::cloud::Batch;
 use crate::engine::locked;
+use crate::pairs::Facet;
 use crate::process::Plan;
 use crate::workflow::Order;
 use crate::world::World;
-use lockstep::domain::{ExecutionArn, Timestamp, WaiterId, rfc3339};
+use lockstep::domain::{ExecutionArn, HolderId, Timestamp, WaiterId, rfc3339};
 use serde_json::{Value, json};
 
 pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order {
     let arn = format!("arn:aws:states:eu-west-1:1:execution:report:run-{number}");
     let arn = ExecutionArn::new(arn).expect("a valid ARN");
     let mut input = terms(world, guarded);
-    let overlap = world.pick(&[
-        "skip", "fail", "queue", "queue", "queue", "queue", "replace",
-    ]);
+    let overlap = overlap(world, guarded);
     input["overlap"] = overlap.into();
-    input["stalePolicy"] = world
-        .pick(&["terminate", "terminate", "terminate", "yield", "hold"])
-        .into();
-    if overlap == "queue" && world.chance(200) {
-        input["maxQueue"] = world.number(1..=4).into();
-    }
+    let held = guarded.wants(world, Facet::Hold, 180);
+    let yields = guarded.wants(world, Facet::Yield, 200);
+    input["stalePolicy"] = match (held, yields) {
+        (true, _) => "hold".into(),
+        (_, true) => "yield".into(),
+        _ => "terminate".into(),
+    };
     if matches!(overlap, "queue" | "replace") {
         input["waitIntervalSeconds"] = world.number(20..=300).into();
-        if world.chance(250) {
-            input["waitSeconds"] = world.number(20..=300).into();
-        }
-    }
-    if overlap == "replace" {
-        let holder = holder_of(&arn);
-        locked(&world.audit).replacers.insert(WaiterId::of(&holder));
     }
     let batch = batch(world);
-    let machine = if world.chance(700) {
-        input["work"] = match world.chance(350) {
+    let own = guarded.wants(world, Facet::States, 250);
+    if guarded.wants(world, Facet::Parent, 150) {
+        let caller = format!("arn:aws:states:eu-west-1:1:execution:caller:call-{number}");
+        let field = match own {
+            true => "parent",
+            false => "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID",
+        };
+        input[field] = caller.into();
+    }
+    let machine = if !own {
+        input["work"] = match guarded.wants(world, Facet::Workflow, 350) {
             true => guarded_workflow(&batch),
             false => guarded_task(&batch),
         };
         if input["work"]["runTask"].is_object() && world.chance(500) {
             input["work"]["container"] = "job".into();
         }
-        options(world, &mut input);
+        options(world, guarded, &mut input);
         Machine::exclusive_run()
     } else {
         input["batch"] = json!({ "length": batch.length, "exitCode": batch.exit_code });
         Machine::own_workflow()
     };
+    bounds(world, guarded, &mut input);
     Order {
         arn,
         machine,
@@ -80,24 +83,64 @@ fn guarded_workflow(batch: &Batch) -> Value {
 }
 
 /// What some users of exclusive-run ask for beside the lock.
-fn options(world: &World, input: &mut Value) {
+fn options(world: &World, guarded: &Guarded, input: &mut Value) {
     if world.chance(100) {
         input["onSkip"] = "fail".into();
     }
-    if world.chance(150) {
-        input["onPaused"] = world.pick(&["skip", "wait", "fail"]).into();
-    } else if matches!(input["overlap"].as_str(), Some("skip" | "queue")) && world.chance(200) {
-        input["catchUp"] = "once".into();
-    }
+    paused(world, guarded, input);
     if world.chance(30) {
         let start = world.now() + world.number(0..=TROUBLE);
         input["notBefore"] = rfc3339(Timestamp::from_millis(start)).into();
     }
 }
 
+/// What a run does at a paused lock. `catchUp` is refused where it would fail.
+fn paused(world: &World, guarded: &Guarded, input: &mut Value) {
+    if guarded.wants(world, Facet::OnPaused, 200) {
+        input["onPaused"] = world.pick(&["skip", "wait", "fail"]).into();
+    }
+    let skips = match input["onPaused"].as_str() {
+        Some(given) => given != "fail",
+        None => matches!(input["overlap"].as_str(), Some("skip" | "queue")),
+    };
+    if skips && guarded.wants(world, Facet::CatchUp, 200) {
+        input["catchUp"] = "once".into();
+    }
+}
+
+/// How long the queue may be, and how long a run waits in it.
+fn bounds(world: &World, guarded: &Guarded, input: &mut Value) {
+    let queues = input["overlap"] == "queue";
+    let waits = queues
+        || input["overlap"] == "replace"
+        || input["catchUp"] == "once"
+        || input["onPaused"] == "wait";
+    if queues && guarded.wants(world, Facet::Bounds, 200) {
+        input["maxQueue"] = world.number(1..=4).into();
+    }
+    if waits && guarded.wants(world, Facet::Bounds, 250) {
+        input["waitSeconds"] = world.number(20..=300).into();
+    }
+}
+
+fn overlap(world: &World, guarded: &Guarded) -> &'static str {
+    let fashions = [
+        (Facet::Replace, "replace"),
+        (Facet::Fail, "fail"),
+        (Facet::Skip, "skip"),
+    ];
+    let mut fashions = fashions.into_iter();
+    let drawn = fashions.find(|(facet, _)| guarded.wants(world, *facet, 150));
+    drawn.map_or("queue", |(_, overlap)| overlap)
+}
+
 fn batch(world: &World) -> Batch {
     Batch {
-        length: world.number(2000..=90_000),
+        // Some run on for much longer than their limits.
+        length: match world.chance(80) {
+            true => world.number(300_000..=900_000),
+            false => world.number(2000..=90_000),
+        },
         exit_code: world.pick(&[0, 0, 0, 0, 0, 1, 137]),
         stopping: world.number(0..=30_000),
         deaf: world.chance(500),
@@ -108,12 +151,26 @@ pub(super) fn process(world: &World, guarded: &Guarded, number: u64) -> Plan {
     let name = format!("process-{number}");
     let mut ask = terms(world, guarded);
     ask["holder"] = name.as_str().into();
-    ask["overlap"] = world.pick(&["skip", "queue", "queue"]).into();
+    let overlap = overlap(world, guarded);
+    ask["overlap"] = overlap.into();
+    if overlap == "replace" {
+        let holder = HolderId::new(name.as_str()).expect("a name is a holder");
+        locked(&world.audit).replacers.insert(WaiterId::of(&holder));
+    }
+    paused(world, guarded, &mut ask);
+    let waits = matches!(overlap, "queue" | "replace")
+        || ask["onPaused"] == "wait"
+        || ask["catchUp"] == "once";
+    if overlap == "queue" && guarded.wants(world, Facet::Bounds, 150) {
+        ask["maxQueue"] = world.number(1..=4).into();
+    }
     let lease = ask["leaseSeconds"].as_u64().unwrap_or(60) * 1000;
     let fate = world.number(0..=3);
     Plan {
         name,
         lock: guarded.lock.clone(),
+        patience: (waits && guarded.wants(world, Facet::Bounds, 150))
+            .then(|| world.number(20..=300)),
         ask,
         length: world.number(5000..=120_000),
         pause: (fate >= 2).then(|| (world.number(0..=20_000), lease + world.number(0..=120_000))),
@@ -124,7 +181,7 @@ pub(super) fn process(world: &World, guarded: &Guarded, number: u64) -> Plan {
 /// The request that all kinds of holders have in common.
 fn terms(world: &World, guarded: &Guarded) -> Value {
     // Some take a lease for long runs, which beats seldom.
-    let lease = if world.chance(80) {
+    let lease = if world.chance(100) {
         world.number(600..=3600)
     } else {
         world.number(10..=120)
@@ -145,13 +202,13 @@ fn terms(world: &World, guarded: &Guarded) -> Value {
     if let Some(every) = guarded.expect_every.filter(|_| world.chance(700)) {
         ask["expectEverySeconds"] = every.into();
     }
-    if world.chance(400) {
+    if guarded.wants(world, Facet::RunKey, 300) {
         ask["runKey"] = format!("{}-tick-{}", guarded.lock, world.number(0..=2)).into();
     }
-    if world.chance(150) {
+    if guarded.wants(world, Facet::MaxRun, 150) {
         ask["maxRunSeconds"] = world.number(20..=100).into();
     }
-    if world.chance(100) {
+    if guarded.wants(world, Facet::NoProgress, 150) {
         ask["noProgressSeconds"] = world.number(20..=100).into();
     }
     // Somebody in the team has another number in mind.

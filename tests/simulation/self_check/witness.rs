@@ -159,7 +159,9 @@ fn a_stop_of_work_under_a_good_lease_is_noticed_unless_it_has_a_reason() {
             }
         }
         match case {
-            "ended" => cloud::abort(&scene.world, &arn(&holder), ExecutionEnd::Aborted),
+            "ended" => {
+                cloud::abort(&scene.world, &arn(&holder), ExecutionEnd::Aborted);
+            }
             "evicted" => drop(locked(&scene.world.audit).evictions.insert(holder.clone())),
             "the lease is over" => scene.at(61),
             _ => {}

@@ -3,7 +3,7 @@
 
 use super::excuse::Excuse;
 use super::ledger::Witness;
-use crate::cloud::{Cloud, TaskRow};
+use crate::cloud::{Cloud, TaskRow, TaskStatus};
 use crate::engine::locked;
 use crate::world::World;
 use lockstep::domain::{CLOCK_SKEW, FencingToken, HolderId, LockKey};
@@ -116,7 +116,8 @@ fn excuse(
 /// What runs under the lock: tasks whose container has not ended, and the states of workflows of a
 /// user's own.
 fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
-    let live = |row: &TaskRow| row.lock == *lock && row.now.status.is_live();
+    // Whatever its container has said: it runs until ECS says STOPPED.
+    let live = |row: &TaskRow| row.lock == *lock && row.now.status != TaskStatus::Stopped;
     let tasks = cloud.tasks.iter().filter(|(_, row)| live(row));
     let tasks = tasks.map(|(arn, row)| Work {
         holder: row.holder.clone(),

@@ -27,6 +27,15 @@ pub(crate) struct Witness {
     pub(crate) expected: BTreeMap<LockKey, u64>,
     /// The successes of each lock that were released.
     pub(super) met: BTreeMap<LockKey, Vec<Success>>,
+    /// When the work of runs of each lock succeeded.
+    pub(super) done: BTreeMap<LockKey, Vec<u64>>,
+    /// When each lock was last opened, and when it last froze.
+    pub(super) resumed: BTreeMap<LockKey, u64>,
+    pub(super) frozen: BTreeMap<LockKey, u64>,
+    /// When alerts said that nothing can be learnt of a holder.
+    pub(super) alerts: BTreeMap<HolderId, Vec<u64>>,
+    /// Whether a run key that is in flight is replaced by nothing.
+    pub(crate) same_tick: bool,
     /// Grants of runs that were stopped for one that waited to replace them.
     pub(super) replaced: BTreeSet<(HolderId, FencingToken)>,
 }
@@ -53,6 +62,12 @@ pub(crate) struct RunFacts {
     pub(crate) asked: Option<u64>,
     /// Its latest grant, and since when it has it.
     pub(crate) grant: Option<(FencingToken, u64)>,
+    /// When it learned of that.
+    pub(crate) learned: Option<u64>,
+    /// Whether its limits count from there.
+    pub(crate) from_begin: bool,
+    /// When its release was answered.
+    pub(crate) released_at: Option<u64>,
     /// Until when the answers promise its lease, unless it is over before.
     pub(crate) lease_until: u64,
     /// The same, whatever became of the run but its own release.
@@ -112,6 +127,9 @@ impl RunFacts {
             asked: None,
             asked_last: None,
             grant: None,
+            learned: None,
+            from_begin: false,
+            released_at: None,
             lease_until: 0,
             promised: 0,
             asks: false,
@@ -138,8 +156,10 @@ impl RunFacts {
         let most = [self.terms.max_run, self.terms.no_progress];
         let most = most.into_iter().flatten().min();
         // The grant was made by a clock that may be a second behind.
-        let since = |(_, granted): (FencingToken, u64)| now + 1000 - granted.min(now);
-        most.is_some_and(|most| self.grant.map(since).unwrap_or_default() >= most)
+        let begun = self.learned.filter(|_| self.from_begin);
+        let begun = begun.or(self.grant.map(|(_, granted)| granted));
+        let since = begun.map(|begun| now + 1000 - begun.min(now));
+        most.is_some_and(|most| since.unwrap_or_default() >= most)
     }
 
     /// Whether it lost its permit under a policy that lets it work on.
@@ -150,12 +170,14 @@ impl RunFacts {
     fn granted(&mut self, answer: &Value, at: u64) {
         let token = answer["grant"]["token"].as_u64().unwrap_or_default();
         let token = FencingToken::from_number(token);
+        self.learns(token, at);
         // A token is the time of its grant: a waiter may learn of it later.
         let at = at.min(token.granted_at().millis());
         let known = self.grant.filter(|(known, _)| *known == token);
         self.grant = known.or(Some((token, at)));
         (self.asks, self.queued) = (false, None);
         (self.gone, self.releasing) = (false, false);
+        self.released_at = None;
         self.promised(answer);
     }
 
@@ -263,6 +285,8 @@ pub(crate) fn answered(
         }
         (Function::Release, Ok(answer)) => {
             run.released |= answer["status"] == "released";
+            let ended = answer["status"] == "released" && event["outcome"] != "stopping";
+            run.released_at = run.released_at.or(ended.then_some(now));
             run.promised = run.promised.min(now);
             end_claim(run, now);
         }

@@ -1,6 +1,7 @@
 //! No success is reported as missing that came in time.
 
 use crate::engine::locked;
+use crate::trial::Trial;
 use crate::world::World;
 use lockstep::domain::{CLOCK_SKEW, LockKey};
 use serde_json::Value;
@@ -8,6 +9,9 @@ use serde_json::Value;
 /// How old the record may be that the reaper reports from, in milliseconds: the check of one lock takes no
 /// longer.
 const READ_MAX: u64 = 15_000;
+
+/// How long it takes until a success is recorded, in milliseconds: the sweep, and its calls.
+const RECORDED: u64 = 90_000;
 
 /// A success that was released at once, by a call between two times.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +44,23 @@ pub(crate) fn reported(world: &World, lock: &LockKey) {
     let of_lock = witness.met.get(lock).map(Vec::as_slice).unwrap_or_default();
     let in_time = |success: &&Success| success.called > since && success.answered + READ_MAX < now;
     let in_time = of_lock.iter().find(in_time).copied();
+    // However a success was recorded: by evidence, or after its run had yielded.
+    let quiet = world.last_fault();
+    let done = witness
+        .done
+        .get(lock)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let seen = |at: &&u64| **at > since.max(quiet + RECORDED) && **at + RECORDED < now;
+    let recorded = done.iter().find(seen).copied();
+    let recorded = recorded.filter(|_| world.tries(Trial::Successes) && in_time.is_none());
     drop(witness);
+    if let Some(at) = recorded {
+        let ago = (now - at) / 1000;
+        world.break_promise(format!(
+            "{lock}: a success is reported as missing, {ago} s after one"
+        ));
+    }
     if let Some(success) = in_time {
         world.break_promise(format!(
             "{lock}: a success is reported as missing after {success:?}, and one is expected every {every} ms"

@@ -150,7 +150,10 @@ fn replacers<'a>(
 ) -> impl Iterator<Item = (&'a HolderId, &'a RunFacts)> {
     let replaces = |terms: &Terms| terms.overlap == "replace";
     witness.runs.iter().filter(move |(other, facts)| {
-        *other != holder && facts.terms.lock == run.terms.lock && replaces(&facts.terms)
+        let key = run.terms.run_key.as_ref();
+        let same = witness.same_tick && key.is_some() && facts.terms.run_key.as_ref() == key;
+        let other = *other != holder && facts.terms.lock == run.terms.lock;
+        other && !same && replaces(&facts.terms)
     })
 }
 

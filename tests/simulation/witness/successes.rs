@@ -1,10 +1,15 @@
 //! Per run key the work itself succeeds at most once.
 
 use super::excuse::Excuse;
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, holder_of};
 use crate::engine::locked;
+use crate::trial::Trial;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId};
+use serde_json::Value;
+
+/// How long after a fault a retry may be skipped because of what was not seen, in milliseconds.
+const RETRY_SETTLES: u64 = 60_000;
 
 type Verdict = Result<(), String>;
 
@@ -23,6 +28,35 @@ pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: 
         _ => return Ok(()),
     };
     Err(format!("{holder} {what}"))
+}
+
+/// What an execution of exclusive-run succeeds with although it has done no work.
+const WITHOUT_WORK: [&str; 3] = ["skipped", "duplicate", "gaveUp"];
+
+/// An execution succeeds with `output`: its work has succeeded, or it was never granted a permit.
+pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) {
+    let holder = holder_of(execution);
+    let status = output["status"].as_str().unwrap_or_default();
+    if WITHOUT_WORK.contains(&status) {
+        let by = output["holder"].as_str().unwrap_or_default();
+        return is_retried(world, &holder, status, by);
+    }
+    if world.tries(Trial::Green) && world.run_is(&holder, |run| !run.succeeded) {
+        world.break_promise(format!(
+            "{holder} succeeds with {output}, but its work has not"
+        ));
+    }
+}
+
+/// A retry of a caller is not skipped because of the attempt before it, which has ended.
+fn is_retried(world: &World, holder: &HolderId, status: &str, by: &str) {
+    let before = holder.as_str().strip_suffix("-retry");
+    let quiet = world.now() > world.last_fault() + RETRY_SETTLES;
+    if status == "skipped" && before == Some(by) && quiet && world.tries(Trial::Retries) {
+        world.break_promise(format!(
+            "{holder} succeeds without a run, because of the attempt before it"
+        ));
+    }
 }
 
 /// `holder` asks to release its grant, as a success or a failure. The work of a workflow's own states
@@ -72,6 +106,11 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
         return;
     };
     run.succeeded = true;
+    let lock = run.terms.lock.clone();
+    witness.done.entry(lock).or_default().push(world.now());
+    let Some(run) = witness.runs.get(holder) else {
+        return;
+    };
     let Some(run_key) = run.terms.run_key.clone() else {
         return;
     };

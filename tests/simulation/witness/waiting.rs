@@ -6,6 +6,7 @@
 
 use super::excuse::Excuse;
 use super::ledger::{RunFacts, Witness};
+use super::limits;
 use crate::cloud::{Cloud, TaskStatus};
 use crate::engine::locked;
 use crate::world::World;
@@ -18,7 +19,7 @@ pub(crate) const BOUND: u64 = 60_000 + 30_000;
 
 /// How long after the last fault the bound holds, in milliseconds: an event may be that late, and
 /// an asynchronous invocation that failed is repeated after one and two minutes.
-const SETTLED: u64 = 90_000 + 60_000 + 120_000;
+pub(super) const SETTLED: u64 = 90_000 + 60_000 + 120_000;
 
 /// Time between two checks by the witness, in milliseconds.
 const CHECK_EVERY: u64 = 10_000;
@@ -45,8 +46,10 @@ pub(crate) async fn watch(world: Arc<World>, locks: Vec<LockKey>) {
         world.sleep(CHECK_EVERY).await;
         for lock in &locks {
             check(&world, lock);
+            limits::check_hidden(&world, lock);
         }
         check_leases(&world);
+        limits::check(&world);
     }
 }
 

@@ -1,0 +1,56 @@
+//! What a world is put through, and judged by, beside the usual: each can be left out, so that a promise that the
+//! product does not keep yet shows which one it is.
+
+/// A hardship, or a stricter judge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trial {
+    /// A write may arrive after later ones, or once more: the end of a lease never moves back.
+    LateWrites,
+    /// No service describes anything for more than an hour: a lock whose holder is dead freezes.
+    HiddenForHours,
+    /// Clocks are ahead, too.
+    ClocksAhead,
+    /// A function is upgraded in the middle: the one before it drops fields of a request.
+    Upgrade,
+    /// Callers retry what has timed out, and name themselves.
+    Retries,
+    /// A delivery whose run key is in flight replaces nothing.
+    SameTick,
+    /// An execution that succeeds has done its work.
+    Green,
+    /// A limit that is over is found, however seldom the holder beats.
+    Limits,
+    /// A limit counts from the begin of the work.
+    WorkTime,
+    /// A success is reported as missing only where there is none, however it was recorded.
+    Successes,
+    /// An execution ends soon after its release.
+    EndsAfterRelease,
+    /// Evidence that stays hidden is reported once an hour.
+    QuietAlerts,
+}
+
+/// A set of trials.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trials(u32);
+
+impl Trials {
+    /// None of them.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// What every world of the gate goes through.
+    pub(crate) const GATE: Self = Self::NONE
+        .and(Trial::HiddenForHours)
+        .and(Trial::ClocksAhead)
+        .and(Trial::Upgrade)
+        .and(Trial::Retries)
+        .and(Trial::Successes);
+
+    pub(crate) const fn and(self, trial: Trial) -> Self {
+        Self(self.0 | 1 << trial as u32)
+    }
+
+    pub(crate) const fn has(self, trial: Trial) -> bool {
+        self.0 & 1 << trial as u32 > 0
+    }
+}

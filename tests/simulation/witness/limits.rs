@@ -1,0 +1,168 @@
+//! What takes no longer than it may: a limit that is over, the end behind a release, a freeze where nothing can be
+//! learnt, and the alerts about that.
+
+use super::ledger::RunFacts;
+use super::waiting::{BOUND, SETTLED};
+use crate::engine::locked;
+use crate::trial::Trial;
+use crate::world::{World, short};
+use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Mode};
+
+/// How long after the end of its lease a holder is left of which nothing can be learnt, in milliseconds.
+const HIDDEN: u64 = 3_600_000;
+
+/// How many alerts about one holder come in an hour: one, and its repetition by a function that died.
+const ALERTS: usize = 3;
+
+/// Checks all runs.
+pub(super) fn check(world: &World) {
+    let settled = world.now() >= world.last_fault() + SETTLED;
+    let overdue = match settled {
+        true => over_its_limit(world).or_else(|| hangs(world)),
+        false => None,
+    };
+    if let Some(what) = overdue {
+        world.break_promise(what);
+    }
+}
+
+/// A run whose limit has been over for longer than the sweep and its calls take, and of which nothing shows that.
+fn over_its_limit(world: &World) -> Option<String> {
+    if !world.tries(Trial::Limits) {
+        return None;
+    }
+    let now = world.now();
+    let cloud = locked(&world.cloud);
+    let witness = locked(&world.witness);
+    let found = |(holder, run): &(&HolderId, &RunFacts)| {
+        let row = cloud.execution_of(holder).filter(|row| row.ended.is_none());
+        let limits = [run.terms.max_run, run.terms.no_progress];
+        let limit = limits.into_iter().flatten().min();
+        let begun = run
+            .learned
+            .filter(|_| run.grant.is_some() && !run.gone && !run.releasing);
+        let (Some(row), Some(limit), Some(begun)) = (row, limit, begun) else {
+            return false;
+        };
+        // A redrive and a resume let it begin again.
+        let resumed = witness.resumed.get(&run.terms.lock).copied();
+        let begun = begun
+            .max(row.redriven.unwrap_or(0))
+            .max(resumed.unwrap_or(0));
+        let record = world.store.items(&run.terms.lock).record;
+        now > begun + limit + BOUND && record.is_some_and(|record| !shows(&record, holder, run))
+    };
+    let (holder, run) = witness.runs.iter().find(found)?;
+    let name = short(holder.as_str());
+    let policy = &run.terms.policy;
+    Some(format!(
+        "the limit of {name} is over, and nothing comes of that under {policy}: {:?}",
+        run.terms
+    ))
+}
+
+/// Whether the record shows that the limit of a run is over, by the policy of the run.
+fn shows(record: &LockRecord, holder: &HolderId, run: &RunFacts) -> bool {
+    let lease = record.holders.get(holder);
+    match (lease, run.terms.policy.as_str()) {
+        (None, _) => true,
+        (Some(_), "hold") => record.gate.mode != Mode::Open,
+        (Some(_), "yield") => false,
+        (Some(lease), _) => lease.exit.ending.is_some(),
+    }
+}
+
+/// An execution that goes on although its release was answered.
+fn hangs(world: &World) -> Option<String> {
+    if !world.tries(Trial::EndsAfterRelease) {
+        return None;
+    }
+    let now = world.now();
+    let cloud = locked(&world.cloud);
+    let witness = locked(&world.witness);
+    let late = |(holder, run): &(&HolderId, &RunFacts)| {
+        let runs = cloud.runs(holder) == Some(true);
+        let row = cloud.execution_of(holder);
+        let redriven = row.and_then(|row| row.redriven).unwrap_or(0);
+        runs && run
+            .released_at
+            .is_some_and(|at| redriven < at && now > at + BOUND)
+    };
+    let (holder, run) = witness.runs.iter().find(late)?;
+    let ago = (now - run.released_at?) / 1000;
+    Some(format!(
+        "{} still runs, {ago} s after its release",
+        short(holder.as_str())
+    ))
+}
+
+/// The lock of a dead or silent holder, of which nothing can be learnt, is closed in time.
+pub(super) fn check_hidden(world: &World, lock: &LockKey) {
+    let now = world.now();
+    // From then on nothing else goes wrong.
+    if now < world.calm_from + SETTLED || !world.tries(Trial::HiddenForHours) {
+        return;
+    }
+    let Some(since) = world.weather.hidden_since(now) else {
+        return;
+    };
+    let record = world.store.items(lock).record;
+    let Some(record) = record.filter(|record| record.gate.mode == Mode::Open) else {
+        return;
+    };
+    let frozen = locked(&world.witness)
+        .frozen
+        .get(lock)
+        .copied()
+        .unwrap_or(0);
+    let late = record.holders.iter().find(|(holder, lease)| {
+        let by = (lease.expires_at.millis() + HIDDEN).max(since) + BOUND;
+        let ended = locked(&world.cloud).runs(holder).is_some();
+        ended && now > by && frozen < by - BOUND
+    });
+    if let Some((holder, lease)) = late {
+        let ago = (now - lease.expires_at.millis()) / 1000;
+        world.break_promise(format!(
+            "{lock}: nothing can be learnt of {holder}, whose lease ended {ago} s ago, and the lock is not frozen"
+        ));
+    } else if !record.holders.is_empty() {
+        world.count("locks watched while evidence is hidden");
+    }
+}
+
+/// An alert says that nothing can be learnt of a holder.
+pub(crate) fn alerts(world: &World, holder: &HolderId) {
+    let now = world.now();
+    let mut witness = locked(&world.witness);
+    let times = witness.alerts.entry(holder.clone()).or_default();
+    times.retain(|at| now < at + HIDDEN);
+    times.push(now);
+    let many = times.len();
+    drop(witness);
+    world.count("alerts of missing evidence");
+    if many > ALERTS && world.tries(Trial::QuietAlerts) {
+        world.break_promise(format!(
+            "{many} alerts in an hour say that nothing can be learnt of {holder}"
+        ));
+    }
+}
+
+/// The mode of a lock has changed.
+pub(crate) fn turns(world: &World, lock: &LockKey, mode: &Mode) {
+    let now = world.now();
+    let mut witness = locked(&world.witness);
+    match mode {
+        Mode::Frozen { .. } => drop(witness.frozen.insert(lock.clone(), now)),
+        Mode::Open => drop(witness.resumed.insert(lock.clone(), now)),
+        Mode::Paused { .. } => {}
+    }
+}
+
+impl RunFacts {
+    /// It has learned of its grant.
+    pub(super) fn learns(&mut self, token: FencingToken, at: u64) {
+        if self.grant.is_none_or(|(known, _)| known != token) {
+            self.learned = Some(at);
+        }
+    }
+}
