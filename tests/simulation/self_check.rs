@@ -1,6 +1,7 @@
 //! An auditor that notices nothing would be content with every world: each of its rules is shown a
 //! write that breaks it.
 
+mod limits;
 mod table;
 mod witness;
 

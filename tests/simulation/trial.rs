@@ -38,6 +38,9 @@ impl Trials {
     /// None of them.
     pub(crate) const NONE: Self = Self(0);
 
+    /// All of them.
+    pub(crate) const ALL: Self = Self(u32::MAX);
+
     /// What every world of the gate goes through.
     pub(crate) const GATE: Self = Self::NONE
         .and(Trial::HiddenForHours)

@@ -77,6 +77,14 @@ impl Weather {
         Self { spells }
     }
 
+    /// Nothing but that no service describes anything between two times, for hours.
+    pub(crate) fn hiding(from: u64, until: u64) -> Self {
+        let what = Trouble::HiddenForHours;
+        Self {
+            spells: vec![Spell { from, until, what }],
+        }
+    }
+
     /// Whether the services that describe executions and tasks give no answer at `now`.
     pub(crate) fn hides(&self, now: u64) -> bool {
         let hides = |what| matches!(what, Trouble::Hidden | Trouble::HiddenForHours);

@@ -7,6 +7,8 @@ use crate::definition::merged;
 use crate::engine::locked;
 use crate::functions::Function;
 use crate::invoke::Failure;
+use crate::trial::Trials;
+use crate::weather::Weather;
 use crate::witness::{self, BOUND};
 use crate::workflow::{self, Order};
 use crate::world::{START, World};
@@ -17,21 +19,29 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A world in which nothing happens by itself.
-struct Scene {
-    world: Arc<World>,
-    lock: LockKey,
+pub(super) struct Scene {
+    pub(super) world: Arc<World>,
+    pub(super) lock: LockKey,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
+        Self::under(Weather::default())
+    }
+
+    /// A world with this weather, judged by everything.
+    pub(super) fn under(weather: Weather) -> Self {
+        let mut world = World::trying(0, 0, Trials::ALL);
+        world.weather = weather;
+        locked(&world.witness).same_tick = true;
         Self {
-            world: Arc::new(World::of_seed(0, 0)),
+            world: Arc::new(world),
             lock: LockKey::new("by-hand").unwrap(),
         }
     }
 
     /// The same, with a run of these terms whose lease is good for a minute.
-    fn held(terms: Value) -> (Self, HolderId) {
+    pub(super) fn held(terms: Value) -> (Self, HolderId) {
         let scene = Self::new();
         let holder = scene.run("a", terms);
         scene.grant(&holder, 5);
@@ -39,11 +49,11 @@ impl Scene {
     }
 
     /// An execution that has just started, with `terms` in its input.
-    fn run(&self, name: &str, terms: Value) -> HolderId {
+    pub(super) fn run(&self, name: &str, terms: Value) -> HolderId {
         self.run_of(Machine::exclusive_run(), name, terms)
     }
 
-    fn run_of(&self, machine: &'static Machine, name: &str, terms: Value) -> HolderId {
+    pub(super) fn run_of(&self, machine: &'static Machine, name: &str, terms: Value) -> HolderId {
         let arn = format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
         let order = Order {
             arn: ExecutionArn::new(arn.clone()).unwrap(),
@@ -57,22 +67,22 @@ impl Scene {
         HolderId::new(arn).unwrap()
     }
 
-    fn answer(&self, holder: &HolderId, answer: Value) {
+    pub(super) fn answer(&self, holder: &HolderId, answer: Value) {
         let event = json!({ "holder": holder.as_str() });
         let now = self.world.now();
         witness::answered(&self.world, Function::Acquire, &event, now, &Ok(answer));
     }
 
-    fn ask_to_replace(&self, holder: &HolderId) {
+    pub(super) fn ask_to_replace(&self, holder: &HolderId) {
         let event = json!({ "holder": holder.as_str(), "overlap": "replace" });
         witness::asked(&self.world, Function::Acquire, &event);
     }
 
-    fn grant(&self, holder: &HolderId, token: u64) {
+    pub(super) fn grant(&self, holder: &HolderId, token: u64) {
         self.grant_for(holder, token, 60);
     }
 
-    fn grant_for(&self, holder: &HolderId, token: u64, seconds: u64) {
+    pub(super) fn grant_for(&self, holder: &HolderId, token: u64, seconds: u64) {
         let end = Timestamp::from_millis(self.world.now() + seconds * 1000);
         let grant = json!({ "token": token });
         let answer = json!({ "status": "granted", "grant": grant, "expiresAt": rfc3339(end) });
@@ -80,7 +90,7 @@ impl Scene {
     }
 
     /// A task that the execution starts under `token`.
-    fn task(&self, holder: &HolderId, token: u64) -> String {
+    pub(super) fn task(&self, holder: &HolderId, token: u64) -> String {
         let command = json!({ "length": 1, "exitCode": 0, "stopping": 0, "deaf": true });
         let token = json!({ "Name": "LOCKSTEP_FENCING_TOKEN", "Value": token.to_string() });
         let container = json!({
@@ -94,7 +104,7 @@ impl Scene {
         arn
     }
 
-    fn at(&self, seconds: u64) {
+    pub(super) fn at(&self, seconds: u64) {
         let world = Arc::clone(&self.world);
         self.world
             .spawn(async move { world.sleep(seconds * 1000).await });
@@ -102,7 +112,7 @@ impl Scene {
     }
 
     /// Watches the lock for `millis`.
-    fn watch(&self, millis: u64) {
+    pub(super) fn watch(&self, millis: u64) {
         let watch = witness::watch(Arc::clone(&self.world), vec![self.lock.clone()]);
         self.world.spawn(watch);
         self.world.run(START + millis);
@@ -110,13 +120,13 @@ impl Scene {
 
     /// Asserts whether a promise is broken, with `what` in its words.
     #[track_caller]
-    fn notices(&self, what: &str, noticed: bool, case: &str) {
+    pub(super) fn notices(&self, what: &str, noticed: bool, case: &str) {
         let broken = self.world.broken().unwrap_or_default();
         assert_eq!(broken.contains(what), noticed, "{case}: {broken}");
     }
 }
 
-fn arn(holder: &HolderId) -> ExecutionArn {
+pub(super) fn arn(holder: &HolderId) -> ExecutionArn {
     ExecutionArn::of_holder(holder).unwrap()
 }
 
