@@ -8,6 +8,9 @@
 //! Beside the worlds, [`definition`] plays the deployed definition state by state, with services that
 //! answer as a script says.
 //!
+//! What a world goes through and is judged by beside the usual is a [`trial`]. [`pairs`] counts which options meet which
+//! events, and [`shares`] gives each count its bound.
+//!
 //! - `LOCKSTEP_SEED=7` lives through one world and prints its trace.
 //! - `LOCKSTEP_SEEDS=100000` lives through so many instead of 1000, `LOCKSTEP_SEEDS=40000..100000` through the rest of them.
 

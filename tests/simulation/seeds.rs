@@ -195,6 +195,9 @@ pending! {
     #[ignore = "a limit counts from the hand-over although the wake-up was lost"]
     fn a_limit_counts_from_when_the_run_learned_of_its_grant: WorkTime;
 
+    #[ignore = "a run that succeeds after it yielded meets no expectation"]
+    fn no_success_is_reported_as_missing_however_it_came: Successes;
+
     #[ignore = "the one SendTaskSuccess behind a release is not repeated"]
     fn an_execution_ends_soon_after_its_release: EndsAfterRelease;
 
