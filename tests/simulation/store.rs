@@ -82,7 +82,7 @@ impl LockStore for SimStore {
         // The SDK had no answer in time and sends the write again: the first one arrives behind the second. A
         // transaction has a token of its own, and is done once.
         let once = !change.runs.is_empty() || change.waiter.is_some() || change.act.is_some();
-        if !once && self.0.fault(8) && self.0.tries(Trial::LateWrites) {
+        if !once && self.0.tries(Trial::LateWrites) && self.0.fault(8) {
             self.0.count("writes sent twice");
             self.0.happens(Event::LateRequest, Some(lock));
             write_late(&self.0, lock.clone(), change.clone());

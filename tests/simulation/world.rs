@@ -84,10 +84,8 @@ impl World {
             Weather::of(&mut random, START, START + trouble, trials)
         };
         let skew = i64::try_from(CLOCK_SKEW.millis()).unwrap_or_default();
-        let clocks = [0..=skew, -skew..=0, -skew / 2..=skew / 2];
-        let clocks = clocks[random.usize(0..clocks.len())].clone();
-        let clocks = match trials.has(Trial::ClocksAhead) {
-            true => clocks,
+        let clocks = match trouble > 0 && trials.has(Trial::ClocksAhead) {
+            true => [0..=skew, -skew..=0, -skew / 2..=skew / 2][random.usize(0..3)].clone(),
             false => 0..=skew,
         };
         Self {

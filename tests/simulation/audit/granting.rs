@@ -14,12 +14,10 @@ pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
         if known.is_none() {
             begin(write, book, holder, lease)?;
         }
-        let back = known.is_some_and(|known| lease.expires_at < known.expires_at);
-        kept(!back || !write.world.tries(Trial::LateWrites), || {
-            format!(
-                "the lease of {holder} under {} moves its end back",
-                lease.token
-            )
+        let back = known.map_or(0, |known| known.expires_at.millis_since(lease.expires_at));
+        kept(back == 0 || !write.world.tries(Trial::LateWrites), || {
+            let token = lease.token;
+            format!("the lease of {holder} under {token} moves its end back by {back} ms")
         })?;
         if let Some(entry) = book.grants.get_mut(&lease.token) {
             entry.lease = lease.clone();
