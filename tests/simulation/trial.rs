@@ -14,6 +14,8 @@ pub(crate) enum Trial {
     Upgrade,
     /// Callers retry what has timed out, and name themselves.
     Retries,
+    /// The same, where other runs wait for the permit.
+    RetriesInTurn,
     /// A delivery whose run key is in flight replaces nothing.
     SameTick,
     /// An execution that succeeds has done its work.

@@ -39,6 +39,7 @@ fn an_execution_that_succeeds_without_its_work_is_noticed() {
 fn a_retry_that_is_skipped_for_the_attempt_before_it_is_noticed() {
     for (case, seconds, by, noticed) in [
         ("the attempt before", 61, "a", true),
+        ("the attempt before, and others wait", 61, "a", true),
         ("a fault a moment ago", 10, "a", false),
         ("another run", 61, "b", false),
     ] {
@@ -47,7 +48,8 @@ fn a_retry_that_is_skipped_for_the_attempt_before_it_is_noticed() {
         scene.at(seconds);
         let by = scene.run(by, json!({}));
 
-        let output = json!({ "status": "skipped", "holder": by.as_str() });
+        let wait = u64::from(case.ends_with("wait"));
+        let output = json!({ "status": "skipped", "holder": by.as_str(), "queueLength": wait });
         witness::is_green(&scene.world, &arn(&retry), &output);
 
         scene.notices("without a run", noticed, case);

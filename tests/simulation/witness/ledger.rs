@@ -271,6 +271,8 @@ pub(crate) fn answered(
             Some("granted" | "alreadyHeld") => run.granted(answer, called),
             // A call that ran twice may ask for a run that is over, or whose release had no answer.
             Some("queued") if run.gone || run.releasing => {}
+            // One that was under way when the turn came is answered behind it.
+            Some("queued") if run.learned.is_some_and(|at| at >= called) => {}
             Some("queued") => run.queued = run.queued.or(Some(now)),
             // A call that does not wait may run twice, and be answered once the run waits.
             Some(_) if waits(event) => (run.asks, run.queued) = (false, None),
@@ -326,7 +328,9 @@ pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
 
 /// Whether acquire-lock is asked for a place in the queue: at a full lock, or at a paused one.
 pub(crate) fn waits(event: &Value) -> bool {
-    matches!(event["overlap"].as_str(), Some("queue" | "replace")) || event["taskToken"].is_string()
+    let when_full = matches!(event["overlap"].as_str(), Some("queue" | "replace"));
+    let when_paused = event["onPaused"] == "wait" || event["catchUp"] == "once";
+    when_full || when_paused || event["taskToken"].is_string()
 }
 
 fn end_claim(run: &mut RunFacts, now: u64) {

@@ -39,7 +39,7 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
     let status = output["status"].as_str().unwrap_or_default();
     if WITHOUT_WORK.contains(&status) {
         let by = output["holder"].as_str().unwrap_or_default();
-        return is_retried(world, &holder, status, by);
+        return is_retried(world, &holder, output, by);
     }
     if world.tries(Trial::Green) && world.run_is(&holder, |run| !run.succeeded) {
         world.break_promise(format!(
@@ -49,10 +49,12 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
 }
 
 /// A retry of a caller is not skipped because of the attempt before it, which has ended.
-fn is_retried(world: &World, holder: &HolderId, status: &str, by: &str) {
+fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     let before = holder.as_str().strip_suffix("-retry");
     let quiet = world.now() > world.last_fault() + RETRY_SETTLES;
-    if status == "skipped" && before == Some(by) && quiet && world.tries(Trial::Retries) {
+    // Another run waits for the permit, and is next.
+    let is_next = output["queueLength"] == 0 || world.tries(Trial::RetriesInTurn);
+    if output["status"] == "skipped" && before == Some(by) && quiet && is_next {
         world.break_promise(format!(
             "{holder} succeeds without a run, because of the attempt before it"
         ));
