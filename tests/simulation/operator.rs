@@ -26,7 +26,7 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
             // A pause that ends by itself may be cut short too.
             Mode::Paused { .. } => resume(&world, &lock).await,
             Mode::Open if world.fault(120) => pause(&world, &lock).await,
-            Mode::Open if world.fault(130) => evict_one(&world, &lock, &record).await,
+            Mode::Open if world.fault(170) => evict_one(&world, &lock, &record).await,
             Mode::Open if world.fault(30) => clear_rest(&world, &lock).await,
             Mode::Open if world.fault(60) => forget(&world, &lock).await,
             Mode::Open => {}

@@ -42,9 +42,9 @@ const KINDS: [(Trouble, u64, (u64, u64)); 7] = [
     (Trouble::TableThrottled, 200, (30, 120)),
     (Trouble::LambdaThrottled, 200, (30, 120)),
     (Trouble::Deployed(Function::Acquire), 450, (5, 60)),
-    (Trouble::Hidden, 400, (60, 600)),
+    (Trouble::Hidden, 550, (60, 600)),
     (Trouble::HiddenForHours, 300, (4_000, 9_000)),
-    (Trouble::Old(Function::Heartbeat, 0), 350, (30, 900)),
+    (Trouble::Old(Function::Heartbeat, 0), 600, (30, 900)),
 ];
 
 impl Weather {
