@@ -16,6 +16,7 @@ use lockstep::domain::{
 use lockstep::protocol::{Done, Protocol, ProtocolError};
 use lockstep::store::LockStore;
 use lockstep::store::dynamodb::DynamoStore;
+use lockstep::telemetry::MetricSink;
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
 use lockstep_tests::units::Item;
 use lockstep_tests::wire::Wire;
@@ -23,6 +24,14 @@ use std::time::Duration;
 
 /// When the tests begin: 2026-01-01T00:00:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+
+/// No metric lines.
+#[derive(Debug)]
+pub(crate) struct NoLines;
+
+impl MetricSink for NoLines {
+    fn write(&self, _: &str) {}
+}
 
 /// What can be asked of a lock, without the wrapping.
 pub(crate) trait Ask {

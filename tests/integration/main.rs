@@ -6,6 +6,7 @@ mod cost;
 mod failures;
 mod fixture;
 mod history;
+mod linear;
 mod lost_queue;
 mod lost_responses;
 mod ports;

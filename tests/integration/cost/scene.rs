@@ -1,7 +1,7 @@
 //! The functions on a table, and what they ask of it.
 
 use super::{LOCK, execution};
-use crate::fixture::START;
+use crate::fixture::{NoLines, START};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::clock::{Clock, ManualClock, SystemClock};
@@ -12,7 +12,7 @@ use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, acquire, heartbeat, reap, release};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::memory::MemoryTasks;
-use lockstep::telemetry::{MetricSink, Metrics};
+use lockstep::telemetry::Metrics;
 use lockstep::testing::RETENTION;
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
 use lockstep_tests::units::{Items, largest, of_indexes, read, size};
@@ -33,13 +33,6 @@ type LocalPorts = (
     MemoryEvents,
     NoLines,
 );
-
-#[derive(Debug)]
-struct NoLines;
-
-impl MetricSink for NoLines {
-    fn write(&self, _: &str) {}
-}
 
 /// Shows the time that is set, and waits in real time: a request to DynamoDB Local takes some.
 #[derive(Debug)]

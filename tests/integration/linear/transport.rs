@@ -1,0 +1,216 @@
+//! A transport below the SDK that loses requests and responses, and delivers requests late or twice.
+//!
+//! A request that the SDK has given up on arrives all the same: each one travels in a task of its own.
+
+use super::planted::Planted;
+use super::recorder::{Parcel, UnderWay};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use fastrand::Rng;
+use lockstep::clock::{Clock, SystemClock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    Passes,
+    /// It never arrives.
+    RequestLost,
+    /// It arrives, and its response does not.
+    ResponseLost,
+    /// Its sender learns that it timed out, and it arrives after that.
+    Late,
+    /// It arrives, and once more after its response.
+    Twice,
+    /// It arrives after a while, and its sender waits.
+    Slow,
+}
+
+/// What the clients of a history meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weather {
+    /// The wire fails.
+    Rough,
+    /// Nothing fails, but for the fault that is planted.
+    Calm(Option<Planted>),
+}
+
+impl Weather {
+    pub(super) fn planted(self) -> Option<Planted> {
+        match self {
+            Self::Rough => None,
+            Self::Calm(planted) => planted,
+        }
+    }
+}
+
+/// How many requests of a thousand meet a fate.
+const ROUGH: [(Fate, u32); 5] = [
+    (Fate::RequestLost, 40),
+    (Fate::ResponseLost, 60),
+    (Fate::Late, 60),
+    (Fate::Twice, 50),
+    (Fate::Slow, 30),
+];
+
+/// Longest time that a request is late, in milliseconds of real time: the time of a lease.
+const LATE_MAX: u64 = 400;
+
+/// How often each fate and each answer came up, by name.
+pub(super) type Tally = Mutex<BTreeMap<String, u32>>;
+
+/// The line of one client to the table.
+#[derive(Debug)]
+pub(super) struct Line {
+    weather: Weather,
+    tally: Arc<Tally>,
+    dice: Mutex<Rng>,
+    operation: Mutex<Arc<UnderWay>>,
+}
+
+impl Line {
+    pub(super) fn new(
+        dice: Rng,
+        weather: Weather,
+        tally: Arc<Tally>,
+        operation: Arc<UnderWay>,
+    ) -> Self {
+        Self {
+            weather,
+            tally,
+            dice: Mutex::new(dice),
+            operation: Mutex::new(operation),
+        }
+    }
+
+    /// The requests from now on belong to `operation`.
+    pub(super) fn begin(&self, operation: &Arc<UnderWay>) {
+        *self.operation.lock().unwrap() = Arc::clone(operation);
+    }
+
+    /// Counts one more of `what`.
+    pub(super) fn count(&self, what: String) {
+        *self.tally.lock().unwrap().entry(what).or_default() += 1;
+    }
+
+    fn parcel(&self) -> Parcel {
+        self.operation.lock().unwrap().send()
+    }
+
+    /// What a planted fault makes of a request.
+    fn meets(&self, request: &mut HttpRequest) -> Option<HttpResponse> {
+        let mut dice = self.dice.lock().unwrap();
+        self.weather.planted()?.meets(request, &mut dice)
+    }
+
+    fn fate(&self) -> (Fate, Duration) {
+        let mut dice = self.dice.lock().unwrap();
+        let (mut left, delay) = (dice.u32(..1000), dice.u64(1..=LATE_MAX));
+        let fates = ROUGH.iter().filter(|_| self.weather == Weather::Rough);
+        let met = fates.copied().find(|(_, share)| {
+            let meets = left < *share;
+            left = left.saturating_sub(*share);
+            meets
+        });
+        let fate = met.map_or(Fate::Passes, |(fate, _)| fate);
+        self.count(format!("{fate:?}"));
+        // Most are a little late; a delay of many leases is rare.
+        (
+            fate,
+            Duration::from_millis(delay.min(dice.u64(1..=LATE_MAX))),
+        )
+    }
+}
+
+/// The HTTP client of one client of the table.
+#[derive(Debug)]
+pub(super) struct Transport {
+    pub(super) wire: SharedHttpClient,
+    pub(super) line: Arc<Line>,
+}
+
+impl HttpClient for Transport {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(Faulty {
+            wire: self.wire.http_connector(settings, components),
+            line: Arc::clone(&self.line),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Faulty {
+    wire: SharedHttpConnector,
+    line: Arc<Line>,
+}
+
+impl HttpConnector for Faulty {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let parcel = self.line.parcel();
+        let (fate, delay) = self.line.fate();
+        let mut request = request;
+        if let Some(response) = self.line.meets(&mut request) {
+            return HttpConnectorFuture::ready(Ok(response));
+        }
+        HttpConnectorFuture::new(carry(self.wire.clone(), request, fate, delay, parcel))
+    }
+}
+
+async fn carry(
+    wire: SharedHttpConnector,
+    request: HttpRequest,
+    fate: Fate,
+    delay: Duration,
+    parcel: Parcel,
+) -> Result<HttpResponse, ConnectorError> {
+    let now = Duration::ZERO;
+    match fate {
+        Fate::Passes => arrive(wire, request, now, parcel).await,
+        Fate::Slow => arrive(wire, request, delay, parcel).await,
+        Fate::RequestLost => Err(ConnectorError::io("the request is lost".into())),
+        Fate::ResponseLost => {
+            let _lost = arrive(wire, request, now, parcel).await;
+            Err(ConnectorError::io("the response is lost".into()))
+        }
+        Fate::Late => {
+            drop(tokio::spawn(arrive(wire, request, delay, parcel)));
+            Err(ConnectorError::timeout("no response in time".into()))
+        }
+        Fate::Twice => {
+            let again = request.try_clone().expect("a body in memory");
+            let first = arrive(wire.clone(), request, now, parcel.again()).await;
+            drop(tokio::spawn(arrive(wire, again, delay, parcel)));
+            first
+        }
+    }
+}
+
+/// Delivers a request after `delay`, whether or not its sender still waits.
+async fn arrive(
+    wire: SharedHttpConnector,
+    request: HttpRequest,
+    delay: Duration,
+    parcel: Parcel,
+) -> Result<HttpResponse, ConnectorError> {
+    let sent = tokio::spawn(async move {
+        if delay > Duration::ZERO {
+            SystemClock.sleep(delay).await;
+        }
+        let response = wire.call(request).await;
+        drop(parcel);
+        response
+    });
+    sent.await
+        .unwrap_or_else(|ended| Err(ConnectorError::other(ended.into(), None)))
+}
