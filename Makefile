@@ -28,7 +28,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
         test-integration test-stack test-e2e test-page up down demo build package bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary figures test-cli test-figures test-sizes test-cdk storm soak mutants promises promises-seen verify-aws
+        binary figures test-cli test-figures test-sizes test-cdk linear storm soak mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -98,6 +98,7 @@ test-unit: ## [a few s] pure code
 	benches/test_report.py
 	benches/test_figures.py
 	benches/test_scale.py
+	tests/linear/test_check.py
 
 test-contract: ## [20 s] JSON in, JSON out, and that all who speak it agree
 	$(TESTS) --test contract
@@ -176,6 +177,10 @@ demo: functions ## [4 min cold] ten starts of one tick, a timeline, and overlaps
 	tests/checks/with-stack --deploy target/static/$(TARGET)/local/demo
 
 ##@ Measure and release
+
+linear: export LOCKSTEP_SECONDS ?= 300
+linear: tools ## [5 min] histories of clients on a failing wire, and a checker that knows locks; LOCKSTEP_SEED and LOCKSTEP_SECONDS
+	tests/checks/with-stack $(TESTS) --test integration linear:: -- --nocapture --test-threads=1
 
 storm: deployable ## [5 min a seed] sixty batches under outages of the table, and other tests of minutes
 	tests/checks/with-stack --deploy sh -c '$(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture && $(TESTS) --test cli stops::left -- --ignored --test-threads=1'

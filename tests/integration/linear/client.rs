@@ -41,6 +41,10 @@ pub(super) struct Client {
     pub(super) recorder: Arc<Recorder>,
     pub(super) mischief: Arc<Mischief>,
     pub(super) dice: Rng,
+    /// One in so many heartbeats is late.
+    pub(super) silence: u8,
+    /// The true time at which it stops, whatever it does then.
+    pub(super) end: u64,
 }
 
 /// One run, from its first request on.
@@ -53,10 +57,10 @@ struct Run {
 }
 
 impl Client {
-    /// Runs on one of `locks` after another, until `end`.
-    pub(super) async fn work(mut self, locks: &[(&'static str, i64)], end: u64) {
+    /// Runs on one of `locks` after another, until the end.
+    pub(super) async fn work(mut self, locks: &[(&'static str, i64)]) {
         let mut number = 0;
-        while self.clock().time.micros() < end {
+        while !self.is_over() {
             let (lock, permits) = locks[self.dice.usize(..locks.len())];
             let patience = self.dice.u64(1000..8000);
             let patience = Timestamp::from_millis(self.deps.now().millis() + patience);
@@ -74,9 +78,9 @@ impl Client {
         }
     }
 
-    /// Sweeps until `end`. What that does is nobody's answer, so it is not recorded.
-    pub(super) async fn sweep(mut self, end: u64) {
-        while self.clock().time.micros() < end {
+    /// Sweeps until the end. What that does is no answer to a client, so it is not recorded.
+    pub(super) async fn sweep(mut self) {
+        while !self.is_over() {
             let _failed = reap::handle(&self.deps, json!({ "sweep": true })).await;
             self.pause(500..2500).await;
         }
@@ -93,7 +97,7 @@ impl Client {
                 None => {}
             }
             // Some clients die.
-            if self.dice.u8(..20) == 0 {
+            if self.is_over() || self.dice.u8(..20) == 0 {
                 return None;
             }
         }
@@ -103,15 +107,16 @@ impl Client {
     /// Renews for a while and releases. Some fall silent for longer than their lease, and some die.
     async fn hold(&mut self, run: &Run, grant: &Value) {
         for _ in 0..self.dice.u8(..6) {
-            let silent = self.dice.u8(..4) == 0;
+            let silent = self.dice.u8(..self.silence) == 0;
             let wait = if silent { 4000..7000 } else { 300..1800 };
             self.pause(wait).await;
-            if self.heartbeat(run, grant).await == Some(json!("lost")) && self.dice.bool() {
+            let is_lost = self.heartbeat(run, grant).await == Some(json!("lost"));
+            if self.is_over() || is_lost && self.dice.bool() {
                 return;
             }
         }
         self.pause(50..800).await;
-        if self.dice.u8(..10) == 0 {
+        if self.is_over() || self.dice.u8(..10) == 0 {
             return;
         }
         for _ in 0..TRIES {
@@ -218,6 +223,10 @@ impl Client {
     async fn pause(&mut self, millis: std::ops::Range<u64>) {
         let length = Duration::from_millis(self.dice.u64(millis));
         self.clock().sleep(length).await;
+    }
+
+    fn is_over(&self) -> bool {
+        self.clock().time.micros() >= self.end
     }
 
     fn clock(&self) -> ClientClock {

@@ -36,12 +36,14 @@ pub(super) enum Planted {
     PlaceLost,
     /// The lease of a holder ends early.
     LeaseDropped,
-    /// The clocks of some clients are further ahead than clocks may be.
+    /// A holder is told a later end of its lease than the table has.
+    LeaseOverstated,
+    /// The clock of the sweep is further ahead than clocks may be.
     ClockAhead,
 }
 
 impl Planted {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::GrantUnconditional,
         Self::ReleaseUnconditional,
         Self::WriteForgotten,
@@ -53,6 +55,7 @@ impl Planted {
         Self::WaiterOvertakes,
         Self::PlaceLost,
         Self::LeaseDropped,
+        Self::LeaseOverstated,
         Self::ClockAhead,
     ];
 
@@ -61,12 +64,9 @@ impl Planted {
         permits + i64::from(self == Self::OnePermitMore)
     }
 
-    /// The skew in milliseconds of a client that would have `skew`.
-    pub(super) fn skew(self, client: usize, skew: i64) -> i64 {
-        match self {
-            Self::ClockAhead if client.is_multiple_of(2) => skew + 5000,
-            _ => skew,
-        }
+    /// The skew in milliseconds of the sweep, which would have `skew`.
+    pub(super) fn skew_of_sweep(self, skew: i64) -> i64 {
+        skew + if self == Self::ClockAhead { 5000 } else { 0 }
     }
 
     /// Changes a request on its way, or takes it and responds.
@@ -142,6 +142,10 @@ impl Mischief {
             }
             Some(Planted::LostLeaseRenewed) if is_lost => {
                 json!({ "status": "renewed", "expiresAt": end })
+            }
+            Some(Planted::LeaseOverstated) if !answer["grant"].is_null() => {
+                answer["expiresAt"] = json!(rfc3339(Timestamp::from_millis(now.millis() + 9000)));
+                answer
             }
             Some(Planted::TokenReused) if status == "granted" => {
                 let token = answer["grant"]["token"].clone();

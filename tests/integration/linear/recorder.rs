@@ -14,7 +14,13 @@ pub(super) struct UnderWay {
     requests: AtomicU64,
     /// When the latest of them had arrived, or was lost.
     settled: AtomicU64,
+    /// How many may take effect behind the back of their sender.
+    strays: AtomicU64,
 }
+
+/// The response to a request. Unless it is received before it is dropped, the request is a stray.
+#[derive(Debug)]
+pub(super) struct Awaited(Option<Arc<UnderWay>>);
 
 /// One request. It is under way until it is dropped.
 #[derive(Debug)]
@@ -22,11 +28,11 @@ pub(super) struct Parcel(Arc<UnderWay>);
 
 impl UnderWay {
     pub(super) fn none(time: TrueTime) -> Arc<Self> {
-        let (requests, settled) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self {
             time,
-            requests,
-            settled,
+            requests: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            strays: AtomicU64::new(0),
         })
     }
 
@@ -36,7 +42,27 @@ impl UnderWay {
     }
 }
 
+impl Awaited {
+    /// The sender has the response, or knows that there is none.
+    pub(super) fn received(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        if let Some(under_way) = &self.0 {
+            under_way.strays.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
 impl Parcel {
+    /// The response to this request.
+    pub(super) fn response(&self) -> Awaited {
+        Awaited(Some(Arc::clone(&self.0)))
+    }
+
     /// A copy of the same request.
     pub(super) fn again(&self) -> Self {
         self.0.send()
@@ -88,6 +114,7 @@ impl Recorder {
             let settled = under_way.settled.load(Ordering::SeqCst).max(returned);
             operation["op"] = json!(number);
             operation["settled"] = json!(settled);
+            operation["strays"] = json!(under_way.strays.load(Ordering::SeqCst));
             lines.push(operation.to_string());
         }
         lines.join("\n")

@@ -18,8 +18,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What happens to a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Fate {
+    #[default]
     Passes,
     /// It never arrives.
     RequestLost,
@@ -33,35 +34,30 @@ pub(super) enum Fate {
     Slow,
 }
 
-/// What the clients of a history meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weather {
-    /// The wire fails.
-    Rough,
-    /// Nothing fails, but for the fault that is planted.
-    Calm(Option<Planted>),
+/// How the wire of one history fails. Each history has its own, so that in some most requests are late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Roughness {
+    /// How many requests of a thousand meet a fate.
+    shares: [(Fate, u32); 5],
+    /// Longest delay, in milliseconds of real time.
+    delay: u64,
 }
 
-impl Weather {
-    pub(super) fn planted(self) -> Option<Planted> {
-        match self {
-            Self::Rough => None,
-            Self::Calm(planted) => planted,
+impl Roughness {
+    pub(super) fn drawn(dice: &mut Rng) -> Self {
+        let fates = [
+            Fate::RequestLost,
+            Fate::ResponseLost,
+            Fate::Late,
+            Fate::Twice,
+            Fate::Slow,
+        ];
+        Self {
+            shares: fates.map(|fate| (fate, [15, 40, 120][dice.usize(..3)])),
+            delay: [100, 400, 800][dice.usize(..3)],
         }
     }
 }
-
-/// How many requests of a thousand meet a fate.
-const ROUGH: [(Fate, u32); 5] = [
-    (Fate::RequestLost, 40),
-    (Fate::ResponseLost, 60),
-    (Fate::Late, 60),
-    (Fate::Twice, 50),
-    (Fate::Slow, 30),
-];
-
-/// Longest time that a request is late, in milliseconds of real time: the time of a lease.
-const LATE_MAX: u64 = 400;
 
 /// How often each fate and each answer came up, by name.
 pub(super) type Tally = Mutex<BTreeMap<String, u32>>;
@@ -69,7 +65,8 @@ pub(super) type Tally = Mutex<BTreeMap<String, u32>>;
 /// The line of one client to the table.
 #[derive(Debug)]
 pub(super) struct Line {
-    weather: Weather,
+    planted: Option<Planted>,
+    roughness: Roughness,
     tally: Arc<Tally>,
     dice: Mutex<Rng>,
     operation: Mutex<Arc<UnderWay>>,
@@ -78,12 +75,14 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn new(
         dice: Rng,
-        weather: Weather,
+        planted: Option<Planted>,
+        roughness: Roughness,
         tally: Arc<Tally>,
         operation: Arc<UnderWay>,
     ) -> Self {
         Self {
-            weather,
+            planted,
+            roughness,
             tally,
             dice: Mutex::new(dice),
             operation: Mutex::new(operation),
@@ -107,14 +106,13 @@ impl Line {
     /// What a planted fault makes of a request.
     fn meets(&self, request: &mut HttpRequest) -> Option<HttpResponse> {
         let mut dice = self.dice.lock().unwrap();
-        self.weather.planted()?.meets(request, &mut dice)
+        self.planted?.meets(request, &mut dice)
     }
 
     fn fate(&self) -> (Fate, Duration) {
         let mut dice = self.dice.lock().unwrap();
-        let (mut left, delay) = (dice.u32(..1000), dice.u64(1..=LATE_MAX));
-        let fates = ROUGH.iter().filter(|_| self.weather == Weather::Rough);
-        let met = fates.copied().find(|(_, share)| {
+        let mut left = dice.u32(..1000);
+        let met = self.roughness.shares.into_iter().find(|(_, share)| {
             let meets = left < *share;
             left = left.saturating_sub(*share);
             meets
@@ -122,10 +120,10 @@ impl Line {
         let fate = met.map_or(Fate::Passes, |(fate, _)| fate);
         self.count(format!("{fate:?}"));
         // Most are a little late; a delay of many leases is rare.
-        (
-            fate,
-            Duration::from_millis(delay.min(dice.u64(1..=LATE_MAX))),
-        )
+        let delay = dice
+            .u64(..=self.roughness.delay)
+            .min(dice.u64(..=self.roughness.delay));
+        (fate, Duration::from_millis(delay))
     }
 }
 
@@ -174,11 +172,18 @@ async fn carry(
     delay: Duration,
     parcel: Parcel,
 ) -> Result<HttpResponse, ConnectorError> {
-    let now = Duration::ZERO;
+    let (now, awaited) = (Duration::ZERO, parcel.response());
     match fate {
-        Fate::Passes => arrive(wire, request, now, parcel).await,
-        Fate::Slow => arrive(wire, request, delay, parcel).await,
-        Fate::RequestLost => Err(ConnectorError::io("the request is lost".into())),
+        Fate::Passes | Fate::Slow => {
+            let delay = if let Fate::Slow = fate { delay } else { now };
+            let response = arrive(wire, request, delay, parcel).await;
+            awaited.received();
+            response
+        }
+        Fate::RequestLost => {
+            awaited.received();
+            Err(ConnectorError::io("the request is lost".into()))
+        }
         Fate::ResponseLost => {
             let _lost = arrive(wire, request, now, parcel).await;
             Err(ConnectorError::io("the response is lost".into()))
