@@ -65,6 +65,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> &'static str {
         Refusal::TooSoon { .. } => "refused: TooSoon",
         Refusal::Duplicate { .. } => "refused: Duplicate",
         Refusal::PermitsMismatch { .. } => "refused: PermitsMismatch",
+        Refusal::HeldByParent { .. } => "refused: HeldByParent",
         Refusal::Paused { .. } => "refused: Paused",
         Refusal::Frozen { .. } => "refused: Frozen",
         Refusal::LeaseLost { .. } => "refused: LeaseLost",
