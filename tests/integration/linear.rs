@@ -89,13 +89,23 @@ async fn histories_on_a_failing_wire_have_a_legal_order() {
     let most = 1000 * number("LOCKSTEP_SECONDS", SECONDS);
     let (begin, tally) = (SystemClock.now(), Arc::<Tally>::default());
 
+    let mut undecided = 0;
     for seed in first.. {
         let history = play(seed, Weather::Rough, LENGTH, &tally).await;
 
         let checked = check(&history, MOST_STEPS).await;
         println!("LOCKSTEP_SEED={seed}: {}", shown(&checked));
-        assert!(checked.status.success(), "LOCKSTEP_SEED={seed}");
-        std::fs::remove_file(&history).unwrap();
+        match checked.status.code() {
+            Some(0) => std::fs::remove_file(&history).unwrap(),
+            // The file is kept, for a search with more steps.
+            Some(2) => undecided += 1,
+            _ => panic!("LOCKSTEP_SEED={seed}"),
+        }
+        let bound = 1 + (seed - first) / 10;
+        assert!(
+            undecided <= bound,
+            "{undecided} histories without a verdict"
+        );
         let (took, unmet) = (SystemClock.now().millis_since(begin), unmet(&tally));
         // A busy machine does less in the same time.
         if took >= most && (unmet.is_empty() || took >= 4 * most) {
