@@ -48,14 +48,15 @@ impl World {
         let beat = self.plans[who]
             .beat
             .then(|| testing::task_token(&format!("beat-{who}")));
-        let pace = self.plans[who].grows_to.map(|length| Pace {
-            length: Seconds::of(length),
+        let plan = &self.plans[who];
+        let pace = Pace {
+            length: Seconds::of(plan.grows_to.unwrap_or(plan.lease)),
             heartbeat: Seconds::of(1),
-        });
+        };
         Command::Renew(Renew {
             redrives: Some(redrives.into()),
             beat,
-            pace,
+            pace: Some(pace),
             retention: RETENTION,
             ..testing::renew(self.holder(who).clone(), token)
         })

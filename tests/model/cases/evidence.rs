@@ -52,12 +52,12 @@ worlds! {
 
     fn an_event_makes_up_for_evidence_that_is_late_or_missing:
         1, [BEATS, REFUSE], may { crashes: 1, news: 1, dims: 1 },
-        with { slow_evidence: true } => 7594,
+        with { slow_evidence: true } => 7610,
         "Done, Freed, Granted, Lost, Released, Released already, Unchanged, refused: Held";
 
     fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in:
         1, [BEATS, REFUSE], may { crashes: 1, redrives: 1, dims: 1 },
-        with { quick_calls: true, slow_evidence: true } => 32156,
+        with { quick_calls: true, slow_evidence: true } => 34711,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
@@ -75,7 +75,7 @@ worlds! {
 
     fn a_redriven_run_and_its_first_workflow_are_never_at_work_beside_another:
         1, [FLOW, REFUSE], may { crashes: 1, redrives: 1, news: 1, dims: 1 },
-        with { quick_calls: true, slow_evidence: true } => 136405,
+        with { quick_calls: true, slow_evidence: true } => 146055,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
@@ -91,7 +91,7 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
     fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it:
-        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 196271,
+        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 209130,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: wake";
 
@@ -107,7 +107,7 @@ worlds! {
         "refused: Held, then: wake";
 
     fn a_renewal_whose_answer_is_lost_shortens_no_lease:
-        1, [HIDDEN, REFUSE], may { beats: 1, losses: 1 }, with { ticks: 4, skew: true } => 214913,
+        1, [HIDDEN, REFUSE], may { beats: 1, losses: 1 }, with { ticks: 4, skew: true } => 231123,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed",
         "Unchanged, refused: Held, refused: LeaseLost";
 

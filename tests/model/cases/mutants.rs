@@ -1,6 +1,6 @@
 //! A model that finds nothing would prove nothing: each of these faults must be found.
 
-use super::{BEATS, QUEUE, REFUSE, TICK, TICK_QUEUE, faults};
+use super::{BEATS, QUEUE, REFUSE, TICK, faults};
 use crate::properties::{
     AT_WORK, BELIEVERS, ENDS_STAY, GREEN, LEASES, LIVE, STRANDED, SUCCESS_SEEN, TICKETS, TIDY,
     TRUE_SUCCESS, TURNS, WORK_ONCE,
@@ -11,6 +11,10 @@ use lockstep::domain::StalePolicy;
 const SPACED: Plan = Plan {
     min_interval: Some(1),
     ..REFUSE
+};
+const IMPATIENT: Plan = Plan {
+    waits_until: Some(1),
+    ..QUEUE
 };
 const HIDDEN: Plan = Plan {
     visible: false,
@@ -39,7 +43,8 @@ faults! {
         1, [REFUSE, QUEUE] => SideItemKept, TIDY;
 
     fn a_release_that_sets_no_due_time_is_found:
-        1, [TICK, TICK_QUEUE, QUEUE], may { losses: 1 } => DueForgotten, STRANDED;
+        1, [REFUSE, IMPATIENT, QUEUE], may { losses: 1 },
+        with { ticks: 2 } => DueForgotten, STRANDED;
 
     fn a_stop_of_a_lease_that_was_renewed_since_is_found:
         1, [BEATS], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => StopUnguarded, LIVE;

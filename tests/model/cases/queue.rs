@@ -95,7 +95,7 @@ worlds! {
         "refused: Held, then: stop, then: wake, then: wake again";
 
     fn two_that_replace_one_holder_come_one_after_the_other:
-        1, [REFUSE, REPLACE, REPLACE], with { quick_checks: true } => 5610,
+        1, [REFUSE, REPLACE, REPLACE], with { quick_checks: true } => 6322,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: stop, then: wake, then: wake again";
 

@@ -49,13 +49,13 @@ worlds! {
 
     fn a_redriven_run_that_yielded_succeeds_only_by_its_work:
         1, [YIELDS, REFUSE], may { beats: 2, crashes: 1, redrives: 1, leaps: 1 },
-        with { own_ends: true, quick_checks: true, quick_calls: true } => 80867,
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 71858,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Yielded, refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_redriven_run_that_yielded_and_a_second_start_succeed_once:
         1, [YIELDS_TICK, TICK], may { beats: 2, crashes: 1, redrives: 1, leaps: 1, settles: 1 },
-        with { own_ends: true, quick_checks: true, quick_calls: true } => 48018,
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 42254,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Unchanged, Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";
@@ -79,14 +79,14 @@ worlds! {
 
     fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter_that_polls:
         1, [BEATS, POLLS], may { redrives: 1, crashes: 1, timeouts: 1, beats: 1 },
-        with { quick_checks: true, quick_calls: true } => 14000,
+        with { quick_checks: true, quick_calls: true } => 13110,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Reinstated, Released",
         "Released already, Renewed, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
 
     fn a_run_that_polls_and_one_that_yields_and_is_redriven_keep_apart:
         1, [YIELDS, POLLS], may { redrives: 1, crashes: 1, beats: 2, leaps: 1 },
-        with { quick_checks: true, quick_calls: true } => 78128,
+        with { quick_checks: true, quick_calls: true } => 65667,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Reinstated, Released",
         "Released already, Renewed, Yielded, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
