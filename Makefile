@@ -107,7 +107,7 @@ test-model: ## [1.5 min] properties over random records and commands, and every 
 	$(TESTS) --test property
 	$(TESTS) --test model
 
-test-sim: ## [25 s] seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
+test-sim: ## [45 s] seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
 	$(TESTS) --test simulation
 
 test-figures: tools ## [20 s] instructions of a decision and crates of a function, beside benches/figures.toml

@@ -225,7 +225,6 @@ fn no_verdict_on_a_silent_holder_repeats_for_ever() {
 }
 
 #[test]
-#[ignore = "a silent holder whose replacer cannot be described is left for ever, without an alert or a freeze"]
 fn a_replacer_that_stays_hidden_keeps_no_silent_holder() {
     none_repeats(50, |scene| {
         scene.facts.is_proven() && scene.hides_replacer()
@@ -233,7 +232,6 @@ fn a_replacer_that_stays_hidden_keeps_no_silent_holder() {
 }
 
 #[test]
-#[ignore = "a silent holder that is not shown to belong to the lock is reported by each sweep, without a freeze"]
 fn a_holder_that_stays_unproven_is_not_reported_for_ever() {
     none_repeats(500, |scene| {
         !scene.facts.is_proven() && !scene.hides_replacer()

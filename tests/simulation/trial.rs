@@ -14,8 +14,6 @@ pub(crate) enum Trial {
     Upgrade,
     /// Callers retry what has timed out, and name themselves.
     Retries,
-    /// The same, where other runs wait for the permit.
-    RetriesInTurn,
     /// A delivery whose run key is in flight replaces nothing.
     SameTick,
     /// An execution that succeeds has done its work.
@@ -45,10 +43,17 @@ impl Trials {
 
     /// What every world of the gate goes through.
     pub(crate) const GATE: Self = Self::NONE
+        .and(Trial::LateWrites)
         .and(Trial::HiddenForHours)
         .and(Trial::ClocksAhead)
         .and(Trial::Upgrade)
-        .and(Trial::Retries);
+        .and(Trial::Retries)
+        .and(Trial::SameTick)
+        .and(Trial::Green)
+        .and(Trial::Limits)
+        .and(Trial::WorkTime)
+        .and(Trial::Successes)
+        .and(Trial::QuietAlerts);
 
     pub(crate) const fn and(self, trial: Trial) -> Self {
         Self(self.0 | 1 << trial as u32)

@@ -41,7 +41,7 @@ pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
 ///  runs                   its stop is committed    stop both
 ///  runs                   another replaces it      stop both; if that one is dead, drop it
 ///                         and has given up         as if no other replaced it
-///                         and is hidden            leave it
+///                         and is hidden            as if no other replaced it
 ///  runs                   hand-over unconfirmed    wake it; after two hours it counts as silent
 ///  runs                   a limit is exceeded      by stale policy: stop both, recover, freeze
 ///  runs                   expired                  mark it as a suspect
@@ -320,28 +320,8 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         };
         return stop(Commitment::Done, why);
     }
-    if let Some(by) = lease
-        .exit
-        .replaced_by
-        .as_ref()
-        .filter(|_| !evidence.gave_up)
-    {
-        return match &evidence.replacer {
-            ExecutionObservation::Seen(seen) if seen.state != ExecutionState::Running => {
-                Action::DropReplacer {
-                    replacer: by.clone(),
-                }
-            }
-            // The replacer may be dead.
-            ExecutionObservation::Hidden(_) => Action::Leave,
-            // One that began a moment ago may not be known yet.
-            ExecutionObservation::Seen(_)
-            | ExecutionObservation::Unknown
-            | ExecutionObservation::NotOne => {
-                let commit = Commitment::Stop(StopReason::Replaced);
-                stop(commit, format!("replaced by {by}"))
-            }
-        };
+    if let Some(action) = replaced(lease, evidence, now, stop) {
+        return action;
     }
     let unconfirmed_until = lease.token.granted_at().plus(UNCONFIRMED_MAX);
     // It has never been at work, so its silence means that it has not learnt of its grant. A waiter that polls has no
@@ -357,6 +337,37 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         return stale(lease, &why.to_string(), stop);
     }
     silent(lease, now, stop)
+}
+
+/// The action on a holder that another run replaces; `None` if it is judged as one that no run replaces: the replacer
+/// has given up or may be dead, or the holder is stale and may not be stopped for another run.
+fn replaced(
+    lease: &Lease,
+    evidence: &Evidence,
+    now: Timestamp,
+    stop: impl Fn(Commitment, String) -> Action,
+) -> Option<Action> {
+    let by = lease.exit.replaced_by.as_ref();
+    let by = by.filter(|_| !evidence.gave_up)?;
+    let unproven = matches!(
+        evidence.ownership,
+        Ownership::Unproven | Ownership::Hidden(_)
+    );
+    match &evidence.replacer {
+        ExecutionObservation::Seen(seen) if seen.state != ExecutionState::Running => {
+            let replacer = by.clone();
+            Some(Action::DropReplacer { replacer })
+        }
+        ExecutionObservation::Hidden(_) => None,
+        _ if unproven && lease.staleness(now).is_some() => None,
+        // One that began a moment ago may not be known yet.
+        ExecutionObservation::Seen(_)
+        | ExecutionObservation::Unknown
+        | ExecutionObservation::NotOne => {
+            let commit = Commitment::Stop(StopReason::Replaced);
+            Some(stop(commit, format!("replaced by {by}")))
+        }
+    }
 }
 
 /// The action, unless it stops an execution that is not shown to belong to the lock. Then a silent

@@ -13,7 +13,7 @@ const YIELDS_TICK: Plan = Plan {
 
 worlds! {
     fn a_tick_has_one_success_whatever_is_delivered_twice:
-        2, [TICK, TICK_QUEUE, QUEUE], may { losses: 1, copies: 1 } => 83610,
+        2, [TICK, TICK_QUEUE, QUEUE], may { losses: 1, copies: 1 } => 116794,
         "AlreadyHeld, Freed, Granted, Released, Released already, refused: Duplicate";
 
     fn a_tick_whose_run_died_is_tried_again:
@@ -24,7 +24,7 @@ worlds! {
         "then: wake";
 
     fn a_start_that_waits_behind_its_tick_is_sent_away:
-        1, [TICK, TICK_QUEUE, QUEUE], may { losses: 1 } => 2648,
+        1, [TICK, TICK_QUEUE, QUEUE], may { losses: 1 } => 2557,
         "AlreadyHeld, Granted, Queued, Released, Released already, Unchanged",
         "refused: Duplicate, refused: Held, then: dismiss a duplicate, then: wake",
         "then: wake again";

@@ -28,6 +28,9 @@ pub(crate) enum Excuse {
     /// The first in the queue waits for the end of a holder with its run key, which only its lease can show:
     /// those behind it wait too.
     BehindRunKey,
+    /// A retry of a caller was skipped because of the attempt before it, behind which others wait: the permit goes to
+    /// them.
+    RetryBehindQueue,
     /// The registration of a waiting state arrived after its end, or broke off before its place in
     /// the queue: its side item stays until its TTL.
     LateRegistration,
@@ -45,6 +48,7 @@ impl Excuse {
             Self::Process => "excuse: process",
             Self::LastStep => "excuse: last step",
             Self::BehindRunKey => "excuse: behind run key",
+            Self::RetryBehindQueue => "excuse: retry behind a queue",
             Self::LateRegistration => "excuse: late registration",
         }
     }

@@ -52,9 +52,14 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
 fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     let before = holder.as_str().strip_suffix("-retry");
     let quiet = world.now() > world.last_fault() + RETRY_SETTLES;
+    if output["status"] != "skipped" || before != Some(by) || !quiet {
+        return;
+    }
     // Another run waits for the permit, and is next.
-    let is_next = output["queueLength"] == 0 || world.tries(Trial::RetriesInTurn);
-    if output["status"] == "skipped" && before == Some(by) && quiet && is_next {
+    if output["queueLength"] != 0 {
+        return Excuse::RetryBehindQueue.count(world, holder);
+    }
+    if world.tries(Trial::Retries) {
         world.break_promise(format!(
             "{holder} succeeds without a run, because of the attempt before it"
         ));
