@@ -118,7 +118,7 @@ proptest! {
 
         let after = is_definition(&woven).unwrap_or_else(|wrong| panic!("{wrong}: {woven}"));
         let added = after.names.len() - before.names.len();
-        prop_assert_eq!(added, 18, "woven states");
+        prop_assert_eq!(added, 19, "woven states");
         prop_assert!(before.assigned.is_subset(&after.assigned));
         prop_assert_eq!(weave(&woven, &options), Ok(woven.clone()));
         prop_assert_eq!(check(&woven), Ok(options));

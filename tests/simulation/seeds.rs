@@ -180,6 +180,10 @@ macro_rules! pending {
 }
 
 pending! {
+    /// Seeds 332, 464.
+    #[ignore = "a limit counts from the request that confirms the grant, also if its answer is lost"]
+    fn a_limit_counts_from_when_the_run_learned_of_its_grant: WorkTime;
+
     /// Seeds 203, 347, 354.
     #[ignore = "the one SendTaskSuccess behind a release is not repeated"]
     fn an_execution_ends_soon_after_its_release: EndsAfterRelease;

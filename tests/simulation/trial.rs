@@ -51,7 +51,6 @@ impl Trials {
         .and(Trial::SameTick)
         .and(Trial::Green)
         .and(Trial::Limits)
-        .and(Trial::WorkTime)
         .and(Trial::Successes)
         .and(Trial::QuietAlerts);
 

@@ -210,6 +210,8 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Option<FastPath> {
         Clause::Readable,
         Clause::LeaseIs(holder.clone(), renew.token),
         Clause::NotSpent(holder.clone(), now),
+        // The time of its run begins with this heartbeat.
+        Clause::Confirmed(holder.clone()),
         Clause::EndsBy(holder.clone(), now.plus(pace.length)),
         // Also a stop that is committed: its heartbeat is refused by the decision.
         Clause::NotEnding(holder.clone()),

@@ -72,6 +72,8 @@ pub enum Clause {
     RedrivesAre(HolderId, u32),
     /// The holder is neither over its time nor without progress for too long.
     NotSpent(HolderId, Timestamp),
+    /// The holder has confirmed its grant.
+    Confirmed(HolderId),
     /// The holder's lease ends at this time or before.
     EndsBy(HolderId, Timestamp),
     /// The holder may be without progress for so long, or without a limit.
@@ -175,6 +177,7 @@ impl Clause {
             Self::NotSpent(holder, now) => {
                 lease(holder).is_some_and(|l| l.is_spent(*now).is_none())
             }
+            Self::Confirmed(holder) => lease(holder).is_some_and(|l| l.call.is_none()),
             Self::EndsBy(holder, end) => lease(holder).is_some_and(|l| l.expires_at <= *end),
             Self::NoProgressIs(holder, most) => {
                 lease(holder).is_some_and(|l| l.no_progress == *most)

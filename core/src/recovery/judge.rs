@@ -340,7 +340,7 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
 }
 
 /// The action on a holder that another run replaces; `None` if it is judged as one that no run replaces: the replacer
-/// has given up or may be dead, or the holder is stale and may not be stopped for another run.
+/// has given up or may be dead, or the holder is silent or over a limit and may not be stopped for another run.
 fn replaced(
     lease: &Lease,
     evidence: &Evidence,
@@ -359,7 +359,7 @@ fn replaced(
             Some(Action::DropReplacer { replacer })
         }
         ExecutionObservation::Hidden(_) => None,
-        _ if unproven && lease.staleness(now).is_some() => None,
+        _ if unproven && (lease.is_dead(now) || lease.is_stopped_for(now).is_some()) => None,
         // One that began a moment ago may not be known yet.
         ExecutionObservation::Seen(_)
         | ExecutionObservation::Unknown
@@ -383,6 +383,8 @@ fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Timestamp) -> 
     else {
         return action;
     };
+    // The operator who evicts a holder knows of it.
+    let waits_in_vain = now >= lease.hidden_until() && lease.exit.evicted().is_none();
     match &evidence.ownership {
         Ownership::NotAsked | Ownership::Proven => action,
         Ownership::Hidden(hidden) => {
@@ -392,6 +394,7 @@ fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Timestamp) -> 
                 Commitment::Stop(StopReason::Stale) if now >= lease.hidden_until() => {
                     Action::Freeze { why }
                 }
+                Commitment::Done if waits_in_vain => Action::Freeze { why },
                 _ => Action::Refrain { why },
             }
         }
@@ -400,6 +403,7 @@ fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Timestamp) -> 
             // A replaced holder is well: it is left at work, and its replacer goes on waiting.
             match commit {
                 Commitment::Stop(StopReason::Stale) => Action::Freeze { why },
+                Commitment::Done if waits_in_vain => Action::Freeze { why },
                 _ => Action::Refrain { why },
             }
         }

@@ -11,6 +11,9 @@ use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Mode};
 /// How long after the end of its lease a holder is left of which nothing can be learnt, in milliseconds.
 const HIDDEN: u64 = 3_600_000;
 
+/// How long a run has to end by itself when a limit is over, in milliseconds.
+const SLACK: u64 = 60_000;
+
 /// How many alerts about one holder come in an hour: one, and its repetition by a function that died.
 const ALERTS: usize = 3;
 
@@ -50,7 +53,8 @@ fn over_its_limit(world: &World) -> Option<String> {
             .max(row.redriven.unwrap_or(0))
             .max(resumed.unwrap_or(0));
         let record = world.store.items(&run.terms.lock).record;
-        now > begun + limit + BOUND && record.is_some_and(|record| !shows(&record, holder, run))
+        now > begun + limit + SLACK + BOUND
+            && record.is_some_and(|record| !shows(&record, holder, run))
     };
     let (holder, run) = witness.runs.iter().find(found)?;
     let name = short(holder.as_str());

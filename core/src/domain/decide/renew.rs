@@ -58,10 +58,11 @@ pub(super) fn decide(
     }
 }
 
-/// When the heartbeat was sent; `None` if that was before the one that the lease has: its time, progress and
-/// heartbeat state are those of the past.
+/// When the heartbeat was sent; `None` if the lease has a later one: the time, progress and heartbeat state of this one
+/// are those of the past.
 ///
-/// The end of a lease moves back only where a later heartbeat brings a shorter pace.
+/// The heartbeats of a grant come less often the longer it lasts, so one that brings a shorter lease is older, whenever
+/// its function was carried out. The end of a lease moves back by a redrive alone.
 fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
     let length = renew.pace.unwrap_or(lease.pace).length;
     let redriven = renew.redrives.is_some_and(|count| count > lease.redrives);
@@ -70,7 +71,8 @@ fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
     }
     // The clock of the function that carried out the heartbeat before may be ahead of this one.
     let latest = lease.renewed_at();
-    (now.plus(CLOCK_SKEW) >= latest).then(|| now.max(latest))
+    let same = length == lease.pace.length && now.plus(CLOCK_SKEW) >= latest;
+    same.then(|| now.max(latest))
 }
 
 /// The lease of a holder that sends a heartbeat. It is no longer ending if its execution was
@@ -81,7 +83,7 @@ fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
         return lease.restarted(Restart::Redriven(redrives), now);
     }
     // The time until the waiter confirmed its hand-over does not count as the run's.
-    if lease.call.is_some() && lease.is_spent(now).is_some() {
+    if lease.call.is_some() && lease.is_limited() {
         return lease.restarted(Restart::Excused, now);
     }
     // A heartbeat that was under way at the end does not hide that the work is being stopped.

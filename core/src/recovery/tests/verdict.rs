@@ -142,17 +142,29 @@ fn what_a_check_does_next_is_known_with_its_time() {
 }
 
 #[test]
-fn a_holder_that_no_check_touches_has_no_next_action() {
-    let by_hidden = Evidence {
+fn a_holder_whose_replacer_cannot_be_described_is_judged_by_itself() {
+    let of_replacer = Evidence {
         replacer: hidden(),
         ..evidence(RUNNING, UNNAMED)
     };
+    for (lease, second, expected) in [
+        (replaced(lease()), 10, ("Suspect", 62)),
+        (
+            suspect(replaced(under(StalePolicy::Hold))),
+            90,
+            ("Freeze", 90),
+        ),
+    ] {
+        let next = verdict(&lease, of_replacer.clone(), second).next(after(second));
 
-    let next = verdict(&replaced(lease()), by_hidden, 10).next(after(10));
+        let next = next.map(|next| (variant(&next.action), next.from));
+        assert_eq!(next, Some((expected.0.into(), after(expected.1))));
+    }
+}
 
-    assert_eq!(next, None);
-    assert_eq!(
-        verdict(&lease(), evidence(RUNNING, UNNAMED), 10).action,
-        Action::Leave
-    );
+#[test]
+fn a_run_that_renews_is_left() {
+    let action = verdict(&lease(), evidence(RUNNING, UNNAMED), 10).action;
+
+    assert_eq!(action, Action::Leave);
 }

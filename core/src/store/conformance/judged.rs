@@ -88,6 +88,7 @@ fn of_holder(name: &str) -> Vec<Clause> {
         Clause::RunKeyIs(holder.clone(), Some(run_key("tick"))),
         Clause::RunKeyIs(holder.clone(), Some(run_key("tock"))),
         Clause::NoBeat(holder.clone()),
+        Clause::Confirmed(holder.clone()),
         Clause::NoProgressIs(holder.clone(), None),
     ];
     for lease in [lease(1000), full_lease(999)] {

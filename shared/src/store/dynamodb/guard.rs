@@ -120,10 +120,8 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         ),
         Clause::NoProgressIs(holder, most) => lease::no_progress_is(holder, *most, e),
         Clause::ProgressIsNot(holder, progress) => lease::progress_is_not(holder, progress, e),
-        Clause::EndsBy(holder, end) => {
-            let expires_at = e.path(&["holders", holder.as_str(), "expiresAt"]);
-            format!("{expires_at} <= {}", e.number(end.millis()))
-        }
+        Clause::Confirmed(holder) => lease::lacks(holder, "call", e),
+        Clause::EndsBy(holder, end) => lease::ends_by(holder, *end, e),
         Clause::NotSpent(holder, now) => lease::not_spent(holder, *now, e),
         Clause::ExpectedEvery(Some(every)) => number_is(e, &[EXPECT_EVERY], every.millis()),
         Clause::ExpectedEvery(None) => missing(e, &[EXPECT_EVERY]),

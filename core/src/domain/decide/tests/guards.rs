@@ -6,9 +6,9 @@ mod narrow;
 use super::scene::{Scene, at, holder, id, run_key, task_token};
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
-    Clause, Command, Ending, EndingCause, Expectation, FencingToken, Guard, Lease, LockRecord,
-    Mode, Permits, Release, Renew, RunGuard, RunOutcome, RunWrite, Seconds, WhenFull, decide,
-    fast_path,
+    Call, Clause, Command, Ending, EndingCause, Expectation, FencingToken, Guard, Lease,
+    LockRecord, Mode, Permits, Release, Renew, RunGuard, RunOutcome, RunWrite, Seconds, WhenFull,
+    decide, fast_path,
 };
 use crate::testing;
 
@@ -137,6 +137,12 @@ fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
         &[
             ("another grant", grant_again),
             ("overrun", |record| held(record).run_until = Some(at(NOW))),
+            ("a hand-over", |record| {
+                held(record).call = Some(Call {
+                    task_token: None,
+                    since: at(NOW),
+                });
+            }),
             ("a later renewal", |record| {
                 held(record).expires_at = at(NOW + 61);
             }),

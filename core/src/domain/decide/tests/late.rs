@@ -35,6 +35,11 @@ fn a_heartbeat_that_arrives_after_a_later_one_changes_nothing() {
         let expires_at = at(20 + u64::from(later));
         assert_eq!(answered, Outcome::Renewed { expires_at });
         assert_eq!(scene.record(), &before);
+        // Its function was carried out late.
+        if length < later {
+            assert_eq!(end(scene.carry_out(&late, 30)), answered);
+            assert_eq!(scene.record(), &before);
+        }
     }
 }
 

@@ -95,6 +95,12 @@ pub(super) fn lacks(holder: &HolderId, name: &str, e: &mut Expression) -> String
     all(&[is_type(e, &path[..2], "M"), missing(e, &path)])
 }
 
+/// The lease ends at `end` or before.
+pub(super) fn ends_by(holder: &HolderId, end: Timestamp, e: &mut Expression) -> String {
+    let expires_at = e.path(&["holders", holder.as_str(), "expiresAt"]);
+    format!("{expires_at} <= {}", e.number(end.millis()))
+}
+
 /// The run is neither over its time nor without progress for too long: no attribute means no limit.
 pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -> String {
     let holder = holder.as_str();
