@@ -11,10 +11,11 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The locks of a circle, each followed by the lock that its holder waits for, and the first once more at the end.
+/// The locks of a circle, each followed by the lock that its holder waits for, and the first once more at the end: one
+/// that is found from the lock `from`, or any.
 ///
 /// A lock is at a standstill if it is full and each of its holders waits for a lock that is at a standstill.
-pub(super) fn circle(shown: &[Value]) -> Option<Vec<&str>> {
+pub(super) fn circle<'a>(shown: &'a [Value], from: Option<&str>) -> Option<Vec<&'a str>> {
     let full = |lock: &&Value| {
         let holders = list(lock, "holders").len();
         lock["permits"]
@@ -38,7 +39,10 @@ pub(super) fn circle(shown: &[Value]) -> Option<Vec<&str>> {
             break;
         }
     }
-    let mut path = vec![*still.keys().next()?];
+    let first = still
+        .keys()
+        .find(|name| from.is_none_or(|from| from == **name));
+    let mut path = vec![*first?];
     loop {
         let next = still.get(path.last()?)?.first()?;
         let next = *next.iter().find(|name| still.contains_key(*name))?;
@@ -144,7 +148,7 @@ mod tests {
             ),
         ];
         for (locks, expected, why) in cases {
-            let found = circle(&locks).map(|circle| in_words(&circle));
+            let found = circle(&locks, None).map(|circle| in_words(&circle));
 
             assert_eq!(found.as_deref(), expected, "{why}");
         }

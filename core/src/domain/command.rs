@@ -335,11 +335,16 @@ impl Command {
     }
 
     /// The waiter that must be read before this command can be decided on `record`: the first in
-    /// the queue, or the one that is sent away.
+    /// the queue, the one that is sent away, or the caller.
     #[must_use]
     pub fn waiter_to_read(&self, record: Option<&LockRecord>) -> Option<WaiterId> {
         let record = record?;
         match self {
+            // When it joined: it replaces no holder that was granted its permit later.
+            Self::Acquire(acquire) if acquire.when_full == WhenFull::Replace => {
+                let id = WaiterId::of(&acquire.terms.holder);
+                record.queue.contains_key(&id).then_some(id)
+            }
             Self::Acquire(_)
             | Self::Freeze(_)
             | Self::Pause(..)

@@ -16,7 +16,7 @@ use lockstep::error::Error;
 use lockstep::events::HistoryScope;
 use lockstep::recovery::{Action, Commitment, Next};
 use lockstep::service::{Deps, Ports};
-use lockstep_core::domain::{Gate, LockKey, LockRecord, StopReason, Timestamp, WaiterId, rfc3339};
+use lockstep_core::domain::{LockKey, LockRecord, StopReason, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
 /// Most waiters whose items are read.
@@ -69,7 +69,7 @@ where
             .map(|(holder, verdict)| HolderView {
                 next: verdict
                     .next(now)
-                    .and_then(|next| through(&record.gate, next))
+                    .and_then(|next| through(&record, next))
                     .map(|next| next_view(&verdict.lease, &next, record.due)),
                 ..view(holder, verdict, now)
             })
@@ -85,9 +85,14 @@ where
 
 /// The action as the gate of the lock allows it: a lock that is closed does not freeze, and stops no holder for a run
 /// that it would not let in.
-fn through(gate: &Gate, next: Next) -> Option<Next> {
+fn through(record: &LockRecord, next: Next) -> Option<Next> {
+    let gate = &record.gate;
     match &next.action {
         Action::Freeze { .. } => gate.mode.is_open(next.from).then_some(next),
+        Action::Stop {
+            commit: Commitment::Stop(StopReason::Replaced),
+            ..
+        } if record.has_room() => None,
         Action::Stop {
             commit: Commitment::Stop(StopReason::Replaced),
             ..

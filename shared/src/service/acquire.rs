@@ -140,6 +140,14 @@ impl<P: Ports> Call<'_, P> {
         let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
         if checked.changed && !is_queued {
             result = self.execute().await;
+            // A run that lost its permit under `yield` by this check keeps its key until its end is known.
+            let in_flight = matches!(
+                &result,
+                Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.end.is_none()
+            );
+            if in_flight && self.check_holders(&result).await.changed {
+                result = self.execute().await;
+            }
         }
         (result, checked)
     }

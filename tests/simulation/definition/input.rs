@@ -323,6 +323,14 @@ fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
 }
 
 #[test]
+fn a_number_that_the_workflow_computes_with_is_not_null() {
+    for field in ["maxRunSeconds", "maxHeartbeatSeconds"] {
+        let fault = format!("field {field} is null, but must be a whole number, or left out");
+        refused(Play::of(json!({})).with_null(field), &fault);
+    }
+}
+
+#[test]
 fn what_the_workflow_tells_acquire_lock_is_left_out() {
     let own = [fields_of::<ExclusiveRunInput>(), fields_of::<LockOptions>()].concat();
     let told = fields_of::<AcquireRequest>()

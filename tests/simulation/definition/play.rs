@@ -141,6 +141,13 @@ impl Play {
         Self::on(Machine::exclusive_run(), fields)
     }
 
+    /// The same execution, with `field` as null.
+    pub(super) fn with_null(mut self, field: &str) -> Self {
+        self.input[field] = Value::Null;
+        self.place = Frame::starting_at(&self.machine.start_at, self.input.clone());
+        self
+    }
+
     /// An execution of a team's exclusive-run, whose locks begin with a prefix.
     pub(super) fn of_a_team(fields: Value) -> Self {
         Self::on(Machine::exclusive_run_of_a_team(), fields)

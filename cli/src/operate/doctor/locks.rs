@@ -100,7 +100,7 @@ fn name_of(lock: &Value) -> &str {
 
 /// Locks whose holders wait for each other. None of them is granted again until a wait ends.
 fn circular(shown: &[Value]) -> Check {
-    let circle = waits::circle(shown);
+    let circle = waits::circle(shown, None);
     let found = circle.as_ref().map(|circle| waits::in_words(circle));
     let advice = "evict one of the holders; have all runs take these locks in the same order, and limit each wait by \
                   waitSeconds";

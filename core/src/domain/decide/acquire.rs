@@ -217,16 +217,53 @@ fn wait_on(
     if record.can_grant(now) {
         transition.effects.push(Effect::HandOver);
     }
-    // The same for the stop: the call that noted the replacement may have failed before the holder
-    // was stopped.
-    let replaced = record.holders.iter().find(|(_, lease)| {
-        acquire.when_full == WhenFull::Replace
-            && record.gate.lets_in(now)
-            && lease.exit.replaced_by.as_ref() == Some(&acquire.terms.holder)
-    });
-    let stop = replaced.map(|(holder, lease)| Effect::Stop(holder.clone(), lease.clone()));
-    transition.effects.extend(stop);
+    if acquire.when_full == WhenFull::Replace && !record.has_room() {
+        return replace_on(record, seen, acquire, id, transition, now);
+    }
     transition
+}
+
+/// A waiter that replaces repeats its request: the call that marked the holder may have failed before the holder
+/// was stopped, and the run that marked it may have gone.
+fn replace_on(
+    record: &LockRecord,
+    seen: &Snapshot,
+    acquire: &Acquire,
+    id: &WaiterId,
+    mut transition: Transition,
+    now: Timestamp,
+) -> Transition {
+    let by = &acquire.terms.holder;
+    let lets_in = record.gate.lets_in(now);
+    let is_own = |(_, lease): &(&HolderId, &Lease)| lease.exit.replaced_by.as_ref() == Some(by);
+    if let Some((holder, lease)) = record.holders.iter().find(is_own) {
+        let stop = lets_in.then(|| Effect::Stop(holder.clone(), lease.clone()));
+        transition.effects.extend(stop);
+        return transition;
+    }
+    let own = seen.waiter.as_ref().filter(|(read, _)| read == id);
+    let Some(joined) = own.and_then(|(_, waiter)| Some(waiter.as_ref()?.queued_at)) else {
+        return transition;
+    };
+    // A run that was granted its permit later has gone before this one, and is not its to replace.
+    let holders = record.oldest_first().into_iter();
+    let mut earlier = holders.filter(|(holder, lease)| {
+        let is_free = lease.exit.replaced_by.is_none() && lease.exit.ending.is_none();
+        is_free && lease.token.granted_at() < joined && !of_one(holder, by)
+    });
+    let Some((holder, mut lease)) = earlier.next() else {
+        return transition;
+    };
+    lease.exit.replaced_by = Some(by.clone());
+    let mut next = record.clone();
+    next.holders.insert(holder.clone(), lease.clone());
+    if let Some(at) = record.gate.opens_at() {
+        next.due_by(at.max(now));
+    }
+    let mut marked = Transition::to(next, transition.outcome);
+    let stop = lets_in.then(|| Effect::Stop(holder, lease));
+    marked.effects = transition.effects.into_iter().chain(stop).collect();
+    marked
 }
 
 /// The grant of a permit that is free. The token is the time of the grant, or one more than the
@@ -286,10 +323,13 @@ fn replace(record: &LockRecord, by: &HolderId, now: Timestamp) -> Result<Transit
     let mut effects = Vec::new();
     if !record.has_room() {
         let holders = record.oldest_first().into_iter();
-        let others: Vec<_> = holders.filter(|(holder, _)| !of_one(holder, by)).collect();
+        let (own, others): (Vec<_>, Vec<_>) = holders.partition(|(holder, _)| of_one(holder, by));
         // A holder that is being stopped may ask again under its own name.
-        if others.is_empty() && !record.holders.contains_key(by) {
-            return Err(Refusal::HeldByParent { holder: by.clone() });
+        if let ([(holder, _), ..], [], false) =
+            (&own[..], &others[..], record.holders.contains_key(by))
+        {
+            let holder = holder.clone();
+            return Err(Refusal::HeldByParent { holder });
         }
         let unmarked = others
             .iter()

@@ -94,11 +94,11 @@ fn stop(
         // write.
         StopReason::Stale => is_same(seen, lease) && lease.staleness(now).is_some(),
         // A replaced holder may renew as often as it likes, so its version does not matter. What
-        // matters is that the run it is stopped for still waits, and could be let in.
+        // matters is that the run it is stopped for still waits, and could be let in by that alone.
         StopReason::Replaced => {
             let replacer = lease.exit.replaced_by.as_ref().map(WaiterId::of);
             let waits = replacer.is_some_and(|id| record.queue.contains_key(&id));
-            waits && record.gate.lets_in(now)
+            waits && record.gate.lets_in(now) && !record.has_room()
         }
     };
     match holds && !lease.exit.is_committed() {

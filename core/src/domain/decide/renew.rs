@@ -72,7 +72,7 @@ fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
     // The clock of the function that carried out the heartbeat before may be ahead of this one.
     let latest = lease.renewed_at();
     let same = length == lease.pace.length && now.plus(CLOCK_SKEW) >= latest;
-    same.then(|| now.max(latest))
+    same.then_some(now.max(latest))
 }
 
 /// The lease of a holder that sends a heartbeat. It is no longer ending if its execution was

@@ -1,9 +1,9 @@
 //! A run that takes the place of the holder.
 
-use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder};
+use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder, task_token};
 use crate::domain::{
-    Command, Effect, ExitStep, QUEUE_MAX, RecoveryBasis, Refusal, RunOutcome, StopReason, WaiterId,
-    WhenFull,
+    Acquire, Command, Effect, ExitStep, FencingToken, QUEUE_MAX, RecoveryBasis, Refusal,
+    RunOutcome, StopReason, WaiterId, WhenFull, decide,
 };
 
 /// A mutex whose holder `a` is replaced by `new`.
@@ -182,4 +182,59 @@ fn a_queue_at_its_most_takes_no_run_that_replaces() {
         panic!("{full:?}")
     };
     assert_eq!(most, QUEUE_MAX);
+}
+
+/// The request of a state that waits to replace.
+fn waiting(scene: &Scene, name: &str) -> Command {
+    Command::Acquire(Acquire {
+        task_token: Some(task_token(name)),
+        ..scene.request(name, WhenFull::Replace)
+    })
+}
+
+#[test]
+fn a_run_that_waits_to_replace_marks_a_holder_that_was_there_before_it() {
+    let (mut scene, _) = held();
+    for (name, second) in [("new", 3), ("second", 4)] {
+        scene.carry_out(&waiting(&scene, name), second).unwrap();
+    }
+    let gone = Command::DropWaiter(eviction_of("second"));
+    scene.carry_out(&gone, 5).unwrap();
+    assert_eq!(scene.lease("a").exit.replaced_by, None);
+    let mut granted_later = scene.clone();
+    let lease = granted_later
+        .record_mut()
+        .holders
+        .get_mut(&holder("a"))
+        .unwrap();
+    lease.token = FencingToken::next(FencingToken::NONE, at(7));
+    let last = lease.token;
+    granted_later.record_mut().last_token = last;
+
+    let again = scene.carry_out(&waiting(&scene, "new"), 6).unwrap();
+    let later = waiting(&granted_later, "new");
+    let seen = granted_later.read(later.waiter_to_read(granted_later.items.record.as_ref()));
+    let later = decide(&seen, &later, at(6)).unwrap();
+
+    assert_eq!(effects(&again), ["Stop"]);
+    assert_eq!(scene.lease("a").exit.replaced_by, Some(holder("new")));
+    assert_eq!((later.effects, later.next), (vec![], None));
+}
+
+#[test]
+fn a_holder_is_not_stopped_for_a_run_that_a_free_permit_lets_in() {
+    let mut scene = Scene::held_by(2, &[("a", 0), ("b", 1)]);
+    scene.record_mut().gate.not_before = at(60);
+    scene.acquire("new", WhenFull::Replace, 3).unwrap();
+    scene.release("b", RunOutcome::Succeeded, 5).unwrap();
+    let stop = Command::Mark(scene.mark_of("a", ExitStep::Stop(StopReason::Replaced)));
+
+    let stopped = answer(&scene.carry_out(&stop, 61));
+    let granted = answer(&scene.acquire("new", WhenFull::Replace, 62));
+
+    assert_eq!(
+        (stopped.as_str(), granted.as_str()),
+        ("Unchanged", "Granted")
+    );
+    assert_eq!(scene.lease("a").exit.replaced_by, None);
 }
