@@ -56,7 +56,7 @@ async fn a_step_of_a_run_costs_what_is_committed() {
     scene.step("release", released(&earlier)).await;
     let (grant, cost) = scene.acquires(contained("c")).await;
     note(container::ACQUIRE, cost);
-    let renewal = json!({ "grant": grant });
+    let renewal = json!({ "grant": grant, "leaseSeconds": 58, "heartbeatSeconds": 19 });
     note(container::RENEW, scene.cost("heartbeat", renewal).await);
     let cost = scene.cost("release", released(&grant)).await;
     note(container::RELEASE, cost);

@@ -41,10 +41,10 @@ impl Scene {
         lease_of(&self.items)
     }
 
-    /// Whether the gate of the lock is open.
+    /// Whether a permit that is freed lets another run in, and nothing else does.
     fn lets_in(&self) -> bool {
         let record = self.items.record.as_ref();
-        record.is_some_and(|record| record.gate.lets_in(self.now))
+        record.is_some_and(|record| record.gate.lets_in(self.now) && !record.has_room())
     }
 
     fn verdict(&self, lease: &Lease) -> Action {

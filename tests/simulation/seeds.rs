@@ -180,6 +180,9 @@ macro_rules! pending {
 }
 
 pending! {
+    #[ignore = "a holder that renews between two silences is reported again"]
+    fn evidence_that_stays_hidden_is_reported_once_an_hour: QuietAlerts;
+
     /// Seeds 332, 464.
     #[ignore = "a limit counts from the request that confirms the grant, also if its answer is lost"]
     fn a_limit_counts_from_when_the_run_learned_of_its_grant: WorkTime;

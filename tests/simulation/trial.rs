@@ -51,8 +51,7 @@ impl Trials {
         .and(Trial::SameTick)
         .and(Trial::Green)
         .and(Trial::Limits)
-        .and(Trial::Successes)
-        .and(Trial::QuietAlerts);
+        .and(Trial::Successes);
 
     pub(crate) const fn and(self, trial: Trial) -> Self {
         Self(self.0 | 1 << trial as u32)

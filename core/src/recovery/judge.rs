@@ -340,7 +340,8 @@ fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
 }
 
 /// The action on a holder that another run replaces; `None` if it is judged as one that no run replaces: the replacer
-/// has given up or may be dead, or the holder is silent or over a limit and may not be stopped for another run.
+/// has given up or may be dead, or the holder is silent or over a limit. The stop for the other run may have to
+/// wait for the lock, and a dead holder must not wait with it.
 fn replaced(
     lease: &Lease,
     evidence: &Evidence,
@@ -349,17 +350,14 @@ fn replaced(
 ) -> Option<Action> {
     let by = lease.exit.replaced_by.as_ref();
     let by = by.filter(|_| !evidence.gave_up)?;
-    let unproven = matches!(
-        evidence.ownership,
-        Ownership::Unproven | Ownership::Hidden(_)
-    );
+    let is_stale = lease.is_dead(now) || lease.is_stopped_for(now).is_some();
     match &evidence.replacer {
         ExecutionObservation::Seen(seen) if seen.state != ExecutionState::Running => {
             let replacer = by.clone();
             Some(Action::DropReplacer { replacer })
         }
         ExecutionObservation::Hidden(_) => None,
-        _ if unproven && (lease.is_dead(now) || lease.is_stopped_for(now).is_some()) => None,
+        _ if is_stale => None,
         // One that began a moment ago may not be known yet.
         ExecutionObservation::Seen(_)
         | ExecutionObservation::Unknown

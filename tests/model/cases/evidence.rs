@@ -28,14 +28,14 @@ const fn hidden(lease: u32) -> Plan {
 
 worlds! {
     fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark:
-        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 82619,
+        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 88826,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
         1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 23383,
+        with { slow_evidence: true } => 24823,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -63,13 +63,13 @@ worlds! {
 
     fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
         1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 24036,
+        with { slow_evidence: true } => 25492,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_workflow_that_is_cut_off_keeps_the_permit_until_it_has_ended:
-        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1773,
+        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1820,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
@@ -80,18 +80,18 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
-        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 82841,
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 89048,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped:
-        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1599,
+        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1642,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
     fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it:
-        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 209130,
+        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 218903,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: wake";
 

@@ -44,13 +44,13 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done:
-        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 3562,
+        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 3951,
         "Ended, Granted, Queued, Released, Renewed, Unchanged, refused: Held",
         "then: end the heartbeat, then: wake";
 
     fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter:
         1, [BEATS, QUEUE], may { redrives: 1, crashes: 1, beats: 1 },
-        with { quick_checks: true } => 26607,
+        with { quick_checks: true } => 26973,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Reinstated, Released",
         "Released already, Renewed, Unchanged, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
@@ -68,17 +68,17 @@ worlds! {
         "refused: LeaseLost, then: end the heartbeat";
 
     fn a_run_that_yields_works_on_beside_the_next:
-        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 19231,
+        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 20900,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
     fn a_run_that_yields_may_run_out:
-        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 54149,
+        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 55080,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
     fn a_frozen_lock_grants_nothing_until_an_operator_opens_it:
-        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 26949,
+        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 27615,
         "AlreadyHeld, Done, Ended, Freed, Frozen, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Frozen, refused: Stale, then: wake";
 

@@ -84,7 +84,7 @@ worlds! {
 
     fn a_run_that_replaces_goes_first_although_the_order_to_stop_is_lost:
         1, [REFUSE, QUEUE, REPLACE], may { losses: 1, beats: 1 },
-        with { quick_checks: true } => 77110,
+        with { quick_checks: true } => 86541,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: stop, then: wake",
         "then: wake again";

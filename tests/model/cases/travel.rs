@@ -38,7 +38,7 @@ worlds! {
         "refused: LeaseLost";
 
     fn requests_that_arrive_twice_or_late_give_no_permit_twice:
-        1, [BEATS, QUEUE], may { beats: 2, strays: 1, lates: 1 }, with { quick_checks: true } => 28928,
+        1, [BEATS, QUEUE], may { beats: 2, strays: 1, lates: 1 }, with { quick_checks: true } => 32824,
         "AlreadyHeld, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
         "Unchanged, refused: Held, then: end the heartbeat, then: wake, then: wake again";
 

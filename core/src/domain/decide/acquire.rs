@@ -261,7 +261,7 @@ fn replace_on(
         next.due_by(at.max(now));
     }
     let mut marked = Transition::to(next, transition.outcome);
-    let stop = lets_in.then(|| Effect::Stop(holder, lease));
+    let stop = lets_in.then_some(Effect::Stop(holder, lease));
     marked.effects = transition.effects.into_iter().chain(stop).collect();
     marked
 }

@@ -78,15 +78,11 @@ fn a_replacer_that_is_over_is_dropped_and_the_holder_left() {
 fn an_execution_that_is_not_shown_to_belong_to_the_lock_is_not_stopped() {
     let hidden = || Ownership::Hidden("throttled".into());
     let (frozen_then, not_stopped) = (&["Freeze", "raise Frozen"][..], &["raise NotStopped"][..]);
-    // A replaced holder that is silent is judged as one that no run replaces.
-    let suspected = &["Suspect"][..];
     for (lease, second, ownership, then) in [
         (suspect(lease()), 90, Ownership::Unproven, frozen_then),
         (suspect(lease()), 90, hidden(), not_stopped),
         (replaced(lease()), 30, Ownership::Unproven, not_stopped),
         (replaced(lease()), 30, hidden(), not_stopped),
-        (replaced(lease()), 90, Ownership::Unproven, suspected),
-        (replaced(lease()), 90, hidden(), suspected),
     ] {
         let mut world = World::of(RUNNING, vec![frozen()]);
         world.ownership = ownership.clone();
