@@ -125,7 +125,7 @@ async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wai
 }
 
 #[tokio::test]
-async fn a_lock_whose_holder_cannot_be_asked_comes_up_again_within_half_a_minute() {
+async fn a_holder_that_cannot_be_described_is_checked_again_in_half_a_minute() {
     let (functions, _) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.lose_next(ExecutionsCall::Describe);

@@ -55,7 +55,7 @@ impl Held {
         self.times.length
     }
 
-    /// The times that its renewals set: not those of a workflow's lease, which the workflow renews too.
+    /// The times that a renewal writes into the lease. `None` for an adopted grant: its workflow sets the times.
     pub(crate) fn own_times(&self) -> Option<LeaseTiming> {
         (self.hold == Hold::Acquired).then_some(self.times)
     }

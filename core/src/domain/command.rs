@@ -212,7 +212,7 @@ pub enum ExitStep {
 /// Why a holder that runs is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// It is silent and has not cleared its mark as a suspect, is over its time, or makes no progress.
+    /// It is stale: it stayed silent after it was marked as a suspect, or exceeded a limit.
     Stale,
     /// Another run waits in the queue to replace it.
     Replaced,

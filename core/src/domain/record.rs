@@ -124,7 +124,7 @@ impl LockRecord {
 
     /// Whether a permit is free and may be granted at `now`.
     ///
-    /// A holder that froze no lock because the lock was paused freezes it when the pause is over.
+    /// A pause hides that a holder under `hold` is stale. When the pause ends, the lock freezes before it grants.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
         let freezes = self.gate.mode != Mode::Open && self.why_frozen(now).is_some();

@@ -101,7 +101,7 @@ pub enum Outcome {
         at: Timestamp,
         /// Whether an earlier call had released it.
         already: bool,
-        /// Why the holder was evicted, and by whom: it released its permit before its end was seen.
+        /// The note and name of the operator, if the holder released its permit while it was being evicted.
         evicted: Option<String>,
     },
     /// The caller no longer held the permit.

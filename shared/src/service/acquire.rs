@@ -15,15 +15,14 @@
 //! All calls are safe to repeat. A repeated call finds the grant, the place in the queue, or the
 //! same refusal.
 
+mod answer;
 mod report;
 mod resume;
 
+use self::answer::{held, refused};
 use super::{DECISION_END, Deps, EFFECTS_END, Ports};
 use crate::clock::{CallTime, Clock, within};
-use crate::contract::{
-    AcquireRequest, AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued,
-    Skipped,
-};
+use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
 use crate::error::Error;
 use crate::executions::Executions;
 use lockstep_core::domain::{
@@ -141,11 +140,7 @@ impl<P: Ports> Call<'_, P> {
         if checked.changed && !is_queued {
             result = self.execute().await;
             // A run that lost its permit under `yield` by this check keeps its key until its end is known.
-            let in_flight = matches!(
-                &result,
-                Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.end.is_none()
-            );
-            if in_flight && self.check_holders(&result).await.changed {
+            if run_in_flight(&result).is_some() && self.check_holders(&result).await.changed {
                 result = self.execute().await;
             }
         }
@@ -182,10 +177,10 @@ impl<P: Ports> Call<'_, P> {
                 | Refusal::PermitsMismatch { holders, .. },
             )) => holders.clone(),
             // A success needs no check: its key stays taken whatever has become of the holder.
-            Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) if run.end.is_none() => {
-                self.in_flight(run, checked).await
-            }
-            _ => return,
+            _ => match run_in_flight(result) {
+                Some(run) => self.in_flight(run, checked).await,
+                None => return,
+            },
         };
         let now = self.deps.now();
         let terms = &self.request.acquire.terms;
@@ -312,6 +307,16 @@ fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timest
     lease.exit.ending.is_some() || of_another && (is_late || terms.may_repeat(lease))
 }
 
+/// The run under way that has the run key of the request.
+fn run_in_flight(result: &Result<Done, ProtocolError>) -> Option<&Run> {
+    match result {
+        Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) => {
+            Some(&**run).filter(|run| run.end.is_none())
+        }
+        _ => None,
+    }
+}
+
 /// The holders to be stopped, which take evidence first, and the effects that need none.
 fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
     let mut stop = Vec::new();
@@ -323,81 +328,4 @@ fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
         }
     }
     (stop, rest)
-}
-
-/// The response to a caller that has a permit or a place in the queue.
-fn held(
-    request: &CheckedAcquire,
-    table: &str,
-    outcome: Outcome,
-    freed: Option<HolderId>,
-) -> AcquireResponse {
-    let (lock, holder) = (&request.lock, &request.acquire.terms.holder);
-    match outcome {
-        Outcome::Granted { lease } => AcquireResponse::Granted(Granted {
-            taken_from: freed.map(|holder| holder.to_string()),
-            ..Granted::of(lock, holder, &lease, table)
-        }),
-        Outcome::AlreadyHeld { lease } => {
-            AcquireResponse::AlreadyHeld(Granted::of(lock, holder, &lease, table))
-        }
-        Outcome::Queued {
-            position,
-            length,
-            holders,
-        } => AcquireResponse::Queued(Queued::of(lock, position, length, &holders)),
-        Outcome::GaveUp { waiting, holders } => {
-            AcquireResponse::GaveUp(GaveUp::of(lock, waiting, &holders))
-        }
-        other => unreachable!("an acquire never results in {other:?}"),
-    }
-}
-
-/// Whether the refusal of a paused lock is answered with `skipped`. While an earlier attempt at the same run
-/// may hold a permit, it is not: a caller's retry would end without a run.
-fn is_skipped_paused(request: &CheckedAcquire, refusal: &Refusal) -> bool {
-    let Refusal::Paused { holders, .. } = refusal else {
-        return false;
-    };
-    let terms = &request.acquire.terms;
-    let mut holders = holders.iter();
-    let is_retry =
-        holders.any(|(holder, lease)| *holder == terms.holder || terms.may_repeat(lease));
-    request.skips_paused && !is_retry
-}
-
-/// The response to a caller that is refused: data or an error, according to the overlap policy.
-fn refused(request: &CheckedAcquire, refusal: Refusal) -> Result<AcquireResponse, Error> {
-    let lock = &request.lock;
-    let is_skipped = is_skipped_paused(request, &refusal);
-    match (refusal, request.overlap) {
-        // Whatever the overlap policy: the tick is done or under way, which is no failure of this
-        // start.
-        (Refusal::Duplicate { run_key, run }, _) => Ok(AcquireResponse::Duplicate(Duplicate::of(
-            lock, &run_key, &run,
-        ))),
-        (
-            Refusal::Held {
-                holders, waiting, ..
-            },
-            Overlap::Skip,
-        ) => Ok(AcquireResponse::Skipped(Skipped::full(
-            lock, waiting, &holders,
-        ))),
-        (
-            Refusal::Paused {
-                note,
-                until,
-                waiting,
-                holders,
-            },
-            _,
-        ) if is_skipped => Ok(AcquireResponse::Skipped(Skipped::paused(
-            lock, waiting, &holders, &note, until,
-        ))),
-        (Refusal::TooSoon { not_before }, Overlap::Skip) => {
-            Ok(AcquireResponse::Skipped(Skipped::resting(lock, not_before)))
-        }
-        (refusal, _) => Err(Error::of_refusal(lock, refusal)),
-    }
 }

@@ -67,7 +67,7 @@ faults! {
         1, [HIDDEN, REFUSE], may { beats: 2, strays: 1 },
         with { ticks: 4, quick_checks: true, quick_calls: true } => EndMovesBack, ENDS_STAY, BELIEVERS;
 
-    fn a_redriven_run_that_takes_the_end_of_its_lease_for_its_success_is_found:
+    fn a_redriven_run_that_takes_its_lost_lease_for_success_is_found:
         1, [YIELDS, REFUSE], may { beats: 2, crashes: 1, redrives: 1, leaps: 1 },
         with { quick_checks: true, quick_calls: true } => FinishedUnread, GREEN;
 }

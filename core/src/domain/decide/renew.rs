@@ -58,8 +58,7 @@ pub(super) fn decide(
     }
 }
 
-/// When the heartbeat was sent; `None` if the lease has a later one: the time, progress and heartbeat state of this one
-/// are those of the past.
+/// When the heartbeat was sent; `None` if the lease already has a later one, which makes this one out of date.
 ///
 /// The heartbeats of a grant come less often the longer it lasts, so one that brings a shorter lease is older, whenever
 /// its function was carried out. The end of a lease moves back by a redrive alone.

@@ -130,7 +130,7 @@ fn a_replaced_run_is_stopped_although_it_renews_whatever_its_stale_policy() {
 }
 
 #[test]
-fn a_run_over_a_limit_is_acted_on_a_minute_later_although_its_lease_is_live() {
+fn a_limit_is_enforced_a_minute_later_although_the_lease_is_live() {
     for stale in STALE {
         let [overran, stalled] = [(Some(100), None), (None, Some(100))].map(|(run, stall)| Lease {
             expires_at: after(900),

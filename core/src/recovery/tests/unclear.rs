@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_holder_that_cannot_be_asked_is_left_and_somebody_called_once_its_lease_is_over() {
+fn a_dead_holder_that_cannot_be_described_is_left_with_an_alert() {
     for stale in STALE {
         let actions = [59, 62].map(|second| judged(&under(stale), hidden(), tasks(&[]), second));
 
@@ -20,7 +20,7 @@ fn a_replaced_holder_that_cannot_be_asked_is_left_for_the_next_look() {
 }
 
 #[test]
-fn evidence_that_is_missing_is_reported_once_and_freezes_the_lock_after_an_hour() {
+fn missing_evidence_is_reported_once_and_freezes_after_an_hour() {
     let marked = suspect(lease());
     for second in [63, 3_600, 3_659] {
         assert_eq!(judged(&marked, hidden(), UNNAMED, second), Action::Leave);
@@ -32,7 +32,7 @@ fn evidence_that_is_missing_is_reported_once_and_freezes_the_lock_after_an_hour(
 }
 
 #[test]
-fn a_silent_holder_that_may_not_belong_to_the_lock_freezes_it_after_an_hour() {
+fn a_silent_holder_of_hidden_ownership_freezes_after_an_hour() {
     let evidence = Evidence {
         ownership: Ownership::Hidden("denied".into()),
         ..evidence(RUNNING, UNNAMED)

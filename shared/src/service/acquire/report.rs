@@ -6,7 +6,7 @@
 //! Nothing here can fail a call: the decision is written, and an answer that is lost because of a
 //! metric would be asked for once more.
 
-use super::is_skipped_paused;
+use super::answer::is_skipped_paused;
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
 use crate::events::Events;
 use crate::service::alerts::About;

@@ -29,7 +29,7 @@ fn a_run_that_replaces_has_the_oldest_holder_stopped_and_goes_first() {
 }
 
 #[test]
-fn a_replaced_run_is_in_the_history_with_the_name_of_the_one_that_took_its_place() {
+fn the_history_of_a_replaced_run_names_the_run_that_replaced_it() {
     let mut scene = replaced();
     let token = scene.token("a");
 
@@ -57,7 +57,7 @@ fn a_run_that_replaces_stops_no_run_where_a_permit_is_free() {
 }
 
 #[test]
-fn a_second_run_that_replaces_goes_before_the_first_and_takes_its_stop_over() {
+fn a_second_run_that_replaces_goes_first_and_takes_the_stop_over() {
     let mut scene = replaced();
 
     let done = scene.acquire("second", WhenFull::Replace, 4).unwrap();
@@ -149,7 +149,7 @@ fn a_holder_that_finishes_before_it_is_stopped_has_finished() {
 }
 
 #[test]
-fn a_run_that_asks_again_to_replace_has_the_stop_of_its_own_holder_tried_again() {
+fn a_run_that_asks_again_to_replace_has_the_stop_tried_again() {
     let mut scene = Scene::held_by(2, &[("old", 0), ("before", 1)]);
     scene.acquire("new", WhenFull::Replace, 3).unwrap();
 
