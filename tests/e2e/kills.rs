@@ -4,7 +4,7 @@
 //! Leases here last a minute, so that no lease that ran out can help.
 
 use crate::support::{at_work, in_queue, is_usable, runs_after};
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep::domain::{Run, RunOutcome};
 use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{
@@ -59,7 +59,7 @@ async fn stopped(habits: &[Habit]) {
     stack.abort(&first.arn).await;
     assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
     runs_after(&stack, "StopExecution", &lock, &next, killed).await;
-    let records = ran_alone(&stack, &lock, 2).await;
+    let records = ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
     let is_signalled = records.iter().any(|r| r.event == Event::Sigterm);
     assert!(is_signalled, "a SIGTERM in {records:?}");
 
@@ -188,7 +188,7 @@ async fn without_events_the_sweep_recovers_a_dead_run() {
     }
     runs_after(&stack, "a death without events", &lock, &next, killed).await;
     stack.deliver_events(&lock).await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
     let entry = stack.whole_entry(&lock, first.token, 5).await;
     let (outcome, evidence) = ending(&entry);
     assert_eq!(outcome, RunOutcome::Recovered, "{entry:?}");
@@ -217,5 +217,5 @@ async fn a_deployed_schedule_sweeps() {
     eprintln!("figure: a death without events or waiter: free {millis} ms after it");
     stack.deliver_events(&lock).await;
     assert!(stack.run(&input.seconds(0.2), 30).await.ran());
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }

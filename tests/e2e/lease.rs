@@ -2,7 +2,7 @@
 
 use crate::support::{at_work, in_queue};
 use crate::telemetry::lines;
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep::contract::parse_time;
 use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
@@ -95,7 +95,7 @@ async fn a_lost_lease_stops_the_batch_and_fails_the_execution() {
     assert_eq!(refused.error_type, "Lockstep.LeaseLost", "{refused:?}");
 
     assert!(stack.run(&input.seconds(0.5), 30).await.ran());
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&arn]).await;
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_run_over_its_time_is_stopped_and_frees_the_lock() {
     let free = stack.wait_free(&lock, 15).await;
     eprintln!("figure: the lock is free {free} ms after the end of an overrun");
     assert!(stack.run(&input.seconds(0.5), 30).await.ran());
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&ended.arn]).await;
 }
 
 /// An RFC 3339 time of a log line, in milliseconds.

@@ -4,12 +4,10 @@
 //! A run that hangs: what its stale policy makes of it.
 
 use crate::support::{at_work, in_queue};
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{
-    BatchInput, Event, Habit, Stack, ending, now, overlaps, pause, runs, unique, until,
-};
+use lockstep_tests::stack::{BatchInput, Habit, Stack, ending, now, pause, runs, unique, until};
 
 /// Each makes a run stale after so many seconds.
 const LIMITS: [(&str, u32); 2] = [("maxRunSeconds", 8), ("noProgressSeconds", 6)];
@@ -156,7 +154,7 @@ async fn under_terminate_a_hung_run_is_stopped_and_the_next_starts_after_it() {
     assert_eq!(ended.error, "Lockstep.LeaseLost", "{ended:?}");
     assert!(ended.cause.contains("noProgressSeconds"), "{ended:?}");
     assert!(stack.wait(&next, 30).await.ran());
-    let runs = runs(&ran_alone(&stack, &lock, 2).await);
+    let runs = runs(&ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await);
     let worked = runs[0].sigterm.expect("a SIGTERM") - runs[0].start;
     eprintln!("figure: noProgressSeconds 3: stopped after {worked} ms");
     let entry = stack.whole_entry(&lock, first.token, 10).await;
@@ -177,7 +175,7 @@ async fn a_run_over_its_time_is_stopped_and_the_next_starts_after_it() {
     let expected = ["States.Timeout", "Lockstep.LeaseLost"];
     assert!(expected.contains(&ended.error.as_str()), "{ended:?}");
     assert!(stack.wait(&next, 30).await.ran());
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]
@@ -187,12 +185,10 @@ async fn under_yield_a_hung_run_goes_on_without_its_permit() {
     let next = in_queue(&stack, &stack.batch_input(&lock).seconds(0.3), 1).await;
     assert!(stack.wait(&next, 30).await.ran());
     assert!(stack.wait(&first.arn, 30).await.ran(), "it runs on");
-    let records = stack.records_with_ends(&lock).await;
-    let is_signalled = records.iter().any(|r| r.event == Event::Sigterm);
-    assert!(!is_signalled, "no task is stopped: {records:?}");
-    assert_eq!(overlaps(&records, 1), 1, "the policy's price: {records:?}");
-    let tokens: Vec<_> = runs(&records).iter().map(|run| run.token()).collect();
-    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    let expected = Expected::permits(1).runs_beside(&first.arn);
+    let containers = stack.judge(&lock, &expected).await;
+    let price = Expected::permits(1).violations(&containers);
+    assert_eq!(price.len(), 1, "the policy's price: {price:?}");
     let entry = stack.whole_entry(&lock, first.token, 10).await;
     // It lost its permit, and reported its own end all the same.
     assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded), "{entry:?}");

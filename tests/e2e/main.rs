@@ -35,4 +35,4 @@ mod workflow_work;
 mod workflows;
 mod woven;
 
-use support::{one_that_ran, ran_alone, stack};
+use support::{one_that_ran, ran_alone, ran_alone_but_stopped, stack};

@@ -1,7 +1,7 @@
 //! What the caller gives reaches the batch, and what the batch gives reaches the caller.
 
 use crate::support::at_work;
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep_tests::stack::{Event, Stack, runs, unique};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn a_batch_that_is_stopped_and_exits_with_zero_has_not_succeeded() {
     assert!(stopped.cause.contains("scaled in"), "{}", stopped.cause);
     let again = stack.run(&input.seconds(0.5), 30).await;
     assert!(again.ran(), "its run key is free: {again:?}");
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 //! their turn.
 
 use crate::support::{at_work, in_queue, runs_after};
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{Ended, Event, Stack, now, overlaps, pause, runs, unique, until};
+use lockstep_tests::stack::{Ended, Event, Stack, now, pause, runs, unique, until};
 
 #[tokio::test]
 async fn waiters_run_in_the_order_of_their_arrival() {
@@ -110,10 +110,10 @@ async fn two_permits_are_handed_on_one_by_one() {
     }
     let ended = stack.wait_all(&arns, 60).await;
     assert!(ended.iter().all(Ended::ran), "{ended:?}");
-    let records = stack.records_with_ends(&lock).await;
-    assert_eq!(runs(&records).len(), 5);
-    assert_eq!(overlaps(&records, 2), 0, "{records:?}");
-    assert!(overlaps(&records, 1) > 0, "two at once: {records:?}");
+    let containers = stack.judge(&lock, &Expected::permits(2)).await;
+    assert_eq!(containers.len(), 5, "{containers:?}");
+    let alone = Expected::permits(1).violations(&containers);
+    assert!(!alone.is_empty(), "two at once: {containers:?}");
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn a_waiter_gives_up_after_its_time() {
     assert_eq!(left.count(), 0, "{items:?}");
     stack.abort(&first.arn).await;
     stack.wait_free(&lock, 20).await;
-    ran_alone(&stack, &lock, 1).await;
+    ran_alone_but_stopped(&stack, &lock, 1, &[&first.arn]).await;
 }
 
 /// When the waiter in front leaves, in milliseconds from the end of the holder's work.

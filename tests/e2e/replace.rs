@@ -1,7 +1,7 @@
 //! A run that asks for the place of the one that holds the lock.
 
 use crate::support::at_work;
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now, runs, unique};
 
@@ -19,7 +19,7 @@ async fn a_replaced_run_is_stopped_and_the_new_one_starts_once_its_task_has_stop
     assert!(ended.cause.contains(&new), "{}", ended.cause);
     assert!(stack.wait(&new, 40).await.ran());
 
-    let runs = runs(&ran_alone(&stack, &lock, 2).await);
+    let runs = runs(&ran_alone_but_stopped(&stack, &lock, 2, &[&old.arn]).await);
     runs[0].sigterm.expect("a SIGTERM for the old one");
     assert_eq!(runs[1].env["LOCKSTEP_HOLDER"], new);
     let stopped = stack.stopped_at(&old.task).await.expect("its end");

@@ -1,7 +1,7 @@
 //! What the tests share: the stack, a run at work, and what must be true of every lock.
 
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{BatchInput, Ended, Record, Stack, overlaps, runs};
+use lockstep_tests::stack::{BatchInput, Ended, Record, Stack};
 pub(crate) use lockstep_tests::stack::{at_work, in_queue};
 use std::ops::Deref;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -66,16 +66,26 @@ pub(crate) fn one_that_ran(all: Vec<Ended>) -> (Ended, Vec<Ended>) {
     (ran.remove(0), others)
 }
 
-/// The containers of `lock` ran `count` times, never two at once. A container that was killed
-/// ended when its task was seen to have stopped.
+/// The containers of `lock` ran `count` times, never two at once, and none of them was stopped.
 pub(crate) async fn ran_alone(stack: &Stack, lock: &str, count: usize) -> Vec<Record> {
-    let records = stack.records_with_ends(lock).await;
-    let runs = runs(&records);
-    assert_eq!(runs.len(), count, "container runs of {lock}: {runs:?}");
-    assert_eq!(overlaps(&records, 1), 0, "overlaps of {lock}: {runs:?}");
-    let holders = runs.iter().map(|run| &run.env["LOCKSTEP_HOLDER"]);
-    // Whose work the test ended is its own affair; see `Stack::judge` for those that say it.
-    let anybody = holders.fold(Expected::permits(1), |expected, one| expected.stops(one));
-    stack.judge(lock, &anybody).await;
-    records
+    ran_alone_but_stopped(stack, lock, count, &[]).await
+}
+
+/// As [`ran_alone`], where the work of the executions `stopped` may have been stopped.
+pub(crate) async fn ran_alone_but_stopped(
+    stack: &Stack,
+    lock: &str,
+    count: usize,
+    stopped: &[&str],
+) -> Vec<Record> {
+    let expected = stopped
+        .iter()
+        .fold(Expected::permits(1), |expected, one| expected.stops(one));
+    let containers = stack.judge(lock, &expected).await;
+    assert_eq!(
+        containers.len(),
+        count,
+        "containers of {lock}: {containers:?}"
+    );
+    stack.records(lock).await
 }

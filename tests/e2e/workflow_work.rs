@@ -3,7 +3,7 @@
 
 use crate::storm::tickets;
 use crate::support::{alone, at_work, connect, in_queue, one_that_ran, runs_after};
-use crate::{ran_alone, stack};
+use crate::{ran_alone, ran_alone_but_stopped, stack};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{
@@ -150,7 +150,7 @@ async fn a_run_that_dies_takes_its_workflow_with_it_before_the_next_one_starts()
         killed,
     )
     .await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
     let entry = stack.entry(&lock, first.token).await.expect("an entry");
     let (outcome, evidence) = ending(&entry);
     assert_eq!(outcome, RunOutcome::Recovered, "{entry:?}");
@@ -179,7 +179,7 @@ async fn a_workflow_that_outlives_its_run_is_stopped_by_lockstep() {
     assert_eq!(work.status, "ABORTED", "{work:?}");
     assert!(work.cause.contains(&lock), "stopped by Lockstep: {work:?}");
     runs_after(&stack, "a workflow left behind", &lock, &next, killed).await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]
@@ -222,7 +222,7 @@ async fn a_workflow_that_is_stopped_from_outside_fails_its_run_and_the_next_one_
         killed,
     )
     .await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn when_both_die_the_next_one_starts() {
     tokio::join!(stack.abort(&first.arn), stack.abort_if_running(&work));
 
     runs_after(&stack, "StopExecution of both", &lock, &next, killed).await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn a_workflow_over_its_time_is_stopped_before_the_next_one_starts() {
         now(),
     )
     .await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]
@@ -274,7 +274,7 @@ async fn a_replaced_run_and_its_workflow_are_stopped_and_the_newcomer_runs() {
     runs_after(&stack, "replace of a guarded workflow", &lock, &next, asked).await;
     let ended = stack.wait(&first.arn, 10).await;
     assert_eq!(ended.status, "ABORTED", "{ended:?}");
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test]
@@ -292,7 +292,7 @@ async fn a_redriven_run_starts_its_workflow_anew_under_the_same_grant() {
     assert_ne!(all[1].task, first.task);
     stack.abort(&first.arn).await;
     stack.wait_free(&lock, 90).await;
-    ran_alone(&stack, &lock, 2).await;
+    ran_alone_but_stopped(&stack, &lock, 2, &[&first.arn]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

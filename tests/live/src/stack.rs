@@ -29,7 +29,7 @@ pub use json_api::Reply;
 pub use machines::{Functions, Turn};
 pub use operator::Operator;
 pub use past::ending;
-pub use records::{Event, Record, Run, overlaps, overlaps_of, runs};
+pub use records::{Event, Record, Run, overlaps, runs};
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::variable;

@@ -1,35 +1,11 @@
 //! ECS tasks: started and seen beside Lockstep, and the ends of containers that could not tell it: killed,
 //! out of memory, lost.
 
-use super::records::{Event, Record};
-use super::{BatchInput, Stack, runs, until};
+use super::{BatchInput, Stack, until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl Stack {
-    /// What the containers of `lock` recorded, and an end for each whose task has stopped without
-    /// one, at the moment that the container engine noted. Without it such a container would
-    /// count as running for ever.
-    pub async fn records_with_ends(&self, lock: &str) -> Vec<Record> {
-        let mut records = self.records(lock).await;
-        for run in runs(&records) {
-            let is_reported = records
-                .iter()
-                .any(|r| r.task == run.task && r.event == Event::End);
-            if let (false, Some(at)) = (is_reported, self.stopped_at(&run.task).await) {
-                records.push(Record {
-                    at,
-                    event: Event::End,
-                    id: String::new(),
-                    env: [].into(),
-                    task: run.task,
-                });
-            }
-        }
-        records.sort_by_key(|record| record.at);
-        records
-    }
-
     /// The task as ECS describes it, by its id or ARN.
     pub async fn task(&self, task: &str) -> Value {
         let ask = json!({ "cluster": self.fixture("ClusterArn"), "tasks": [task] });

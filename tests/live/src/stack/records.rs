@@ -74,14 +74,10 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
     runs
 }
 
-/// How many overlaps `records` of one lock show: for each start, the runs that were under way
-/// beyond what `permits` allow. With one permit these are the pairs of runs that overlap.
-pub fn overlaps(records: &[Record], permits: usize) -> usize {
-    overlaps_of(&runs(records), permits)
-}
-
-/// The same of `runs` in the order of their starts.
-pub fn overlaps_of(runs: &[Run], permits: usize) -> usize {
+/// How many overlaps `runs` show, which are those of one lock in the order of their starts: for each
+/// start, the runs that were under way beyond what `permits` allow. With one permit these are the pairs
+/// of runs that overlap.
+pub fn overlaps(runs: &[Run], permits: usize) -> usize {
     let under_way = runs.iter().enumerate().map(|(index, run)| {
         let earlier = runs[..index].iter();
         earlier
@@ -218,8 +214,8 @@ mod tests {
                 let end = to.map(|at| record(&task, at, Event::End));
                 [Some(record(&task, *from, Event::Start)), end]
             });
-            let records: Vec<_> = records.flatten().collect();
-            let found = (overlaps(&records, 1), overlaps(&records, 2));
+            let runs = runs(&records.flatten().collect::<Vec<_>>());
+            let found = (overlaps(&runs, 1), overlaps(&runs, 2));
             assert_eq!(found, (one_permit, two_permits), "{intervals:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Did the demo come out as it should? Judged from what was collected, after the fact; and its figures.
 
 use super::{Execution, Fate, Scene, Timeline};
-use crate::stack::{Run, overlaps_of};
+use crate::stack::{Run, overlaps};
 use std::fmt;
 
 /// All that is not as it should be; empty when the demo succeeded.
@@ -146,7 +146,7 @@ impl Summary {
             waited: number(executions, |one| timeline.journal.wait(&one.arn).is_some()),
             renewals: executions.iter().map(renewals).sum(),
             tokens_grow: tokens_grow(&timeline.containers),
-            overlaps: overlaps_of(&timeline.containers, 1),
+            overlaps: overlaps(&timeline.containers, 1),
         }
     }
 }
