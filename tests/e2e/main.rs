@@ -22,6 +22,7 @@ mod queue;
 mod redrive;
 mod release_faults;
 mod replace;
+mod restore;
 mod rollback;
 mod schedule;
 mod shapes;

@@ -109,6 +109,24 @@ impl Stack {
         page.items.unwrap_or_default()
     }
 
+    /// Writes `lock` back as it was when [`Stack::items`] read `before`: what came later is gone.
+    pub async fn restore(&self, lock: &str, before: Vec<Item>) {
+        let table = self.output("LockTableName");
+        for item in self.items(lock).await {
+            let delete = self.dynamodb.delete_item().table_name(table);
+            let key = |name: &str| item[name].clone();
+            let delete = delete.key("pk", key("pk")).key("sk", key("sk"));
+            delete.send().await.expect("an item deleted");
+        }
+        for item in before {
+            let put = self.dynamodb.put_item().table_name(table);
+            put.set_item(Some(item))
+                .send()
+                .await
+                .expect("an item restored");
+        }
+    }
+
     async fn entries(&self, lock: &str, attribute: &str) -> usize {
         let item = self.lock_item(lock).await;
         let map = item.and_then(|item| item[attribute].as_m().map(HashMap::len).ok());

@@ -1,0 +1,43 @@
+//! A lock that is restored from a backup, as docs/runbook.md says.
+
+use crate::support::{at_work, in_queue};
+use crate::{ran_alone_but_stopped, stack};
+use lockstep_tests::stack::{Event, runs, unique, until};
+use serde_json::json;
+
+#[tokio::test]
+async fn after_a_restore_of_a_paused_lock_no_run_starts_beside_another() {
+    let (stack, lock) = (stack().await, unique("restored"));
+    let input = stack.batch_input(&lock).short_lease().seconds(0.5);
+    let patient = input.clone().with("waitIntervalSeconds", 5);
+    let before = at_work(&stack, &input.clone().seconds(4.0)).await;
+    let backup = stack.items(&lock).await;
+    assert!(stack.wait(&before.arn, 30).await.ran());
+    let unknown = stack.start(&input.clone().seconds(60.0)).await;
+    let records = stack.wait_for(&lock, Event::Start, 2, 30).await;
+    let waits = in_queue(&stack, &patient, 1).await;
+
+    stack.restore(&lock, backup).await;
+    stack.pause_lock(&lock, "restored from a backup").await;
+
+    // The table does not know its grant: its next heartbeat says so, and its work is stopped.
+    let cut = stack.wait(&unknown, 40).await;
+    assert_eq!(cut.error, "Lockstep.LeaseLost", "{cut:?}");
+    let task = &runs(&records)[1].task;
+    stack.wait_task(task, "STOPPED", 60).await;
+    // The run of the backup holds the lock again, and has ended long since.
+    let reaper = stack.output("ReaperFunctionArn");
+    until("the revived holder is freed", 60, async || {
+        let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
+        assert!(swept.is_ok(), "{swept:?}");
+        stack.held(&lock).await == 0
+    })
+    .await;
+    let started = stack.records(&lock).await;
+    let starts = started.iter().filter(|line| line.event == Event::Start);
+    assert_eq!(starts.count(), 2, "none starts before the resume");
+    stack.resume_lock(&lock, "runs checked").await;
+
+    assert!(stack.wait(&waits, 60).await.ran(), "the one that waited");
+    ran_alone_but_stopped(&stack, &lock, 3, &[&unknown]).await;
+}
