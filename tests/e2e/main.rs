@@ -8,6 +8,7 @@ mod caller;
 mod closed;
 mod combinations;
 mod exclusion;
+mod hidden;
 mod input;
 mod kills;
 mod lease;

@@ -127,7 +127,8 @@ impl Stack {
         until(&what, seconds, is_reached).await;
     }
 
-    async fn ecs(&self, action: &str, body: &Value) -> Value {
+    /// A call of the ECS API.
+    pub async fn ecs(&self, action: &str, body: &Value) -> Value {
         let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
         self.call("ecs", &target, body.clone()).await
     }

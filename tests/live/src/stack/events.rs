@@ -79,6 +79,12 @@ impl Feed {
         }
     }
 
+    /// How many events of `detail_type` have arrived.
+    pub fn count(&self, detail_type: &str) -> usize {
+        let kinds = self.seen.iter().map(|event| &event["detail-type"]);
+        kinds.filter(|kind| *kind == detail_type).count()
+    }
+
     /// The messages about `lock`, once there are `count`, or after so many seconds.
     pub async fn messages(
         &mut self,
