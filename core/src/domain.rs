@@ -73,7 +73,7 @@ pub use state_machine::StateMachineArn;
 pub use task::{Container, Task};
 pub use task_arn::TaskArn;
 pub use task_group::{parse_group, task_group};
-pub use terms::{Terms, Waiter};
+pub use terms::{Terms, UNCONFIRMED_MAX, Waiter};
 pub use text::Invalid;
 pub use ticket::{Ticket, WaiterId};
 pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp, rfc3339};

@@ -23,7 +23,6 @@ pub use evidence::{
     WorkObservation, is_settling, lags_behind,
 };
 pub use gathering::{Gathered, Gathering};
-use judge::UNCONFIRMED_MAX;
 pub use judge::judge;
 pub use states::may_be_of;
 pub use verdict::{Life, Next, Over, Verdict};

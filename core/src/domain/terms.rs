@@ -8,7 +8,7 @@ use super::permits::Permits;
 use super::run::Retention;
 use super::stale::StalePolicy;
 use super::ticket::WaiterId;
-use super::time::{Seconds, Timestamp};
+use super::time::{DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
@@ -105,6 +105,13 @@ impl Terms {
     }
 }
 
+/// Time after a hand-over in which its waiter has to confirm it, before it counts as silent.
+///
+/// Its waiting state registers again and finds the grant: at the latest after the longest attempt
+/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has left
+/// its waiting state never registers.
+pub const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
+
 /// A waiter: the side item of a place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Waiter {
@@ -131,6 +138,17 @@ impl Waiter {
     #[must_use]
     pub fn has_given_up(&self, now: Timestamp) -> bool {
         self.wait_until.is_some_and(|end| now >= end)
+    }
+
+    /// Whether it has not registered for so long that it would lose a grant: a caller that polls for its own lease, a
+    /// waiting state for [`UNCONFIRMED_MAX`].
+    #[must_use]
+    pub fn is_silent(&self, now: Timestamp) -> bool {
+        let longest = match self.task_token {
+            Some(_) => UNCONFIRMED_MAX,
+            None => self.terms.lease,
+        };
+        now > self.since.plus(longest).plus(DEAD_AFTER)
     }
 
     /// The lease of a hand-over to this waiter at `now`, which the waiter has not confirmed.

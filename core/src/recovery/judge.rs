@@ -17,16 +17,9 @@ use super::{
     tasks_succeeded,
 };
 use crate::domain::{
-    ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Seconds, Staleness,
-    Timestamp,
+    ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Staleness, Timestamp,
 };
 
-/// Time after a hand-over in which its waiter has to confirm it, before it counts as silent.
-///
-/// Its waiting state registers again and finds the grant: at the latest after the longest attempt
-/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has left
-/// its waiting state never registers.
-pub(super) const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
 /// What to do about the holder of `lease`.
 ///
 /// ```text

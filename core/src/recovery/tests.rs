@@ -10,11 +10,11 @@ mod unclear;
 mod verdict;
 mod workflow;
 
-use super::judge::UNCONFIRMED_MAX;
 use super::{
     Action, Commitment, Evidence, ExecutionObservation, Ownership, TaskObservation,
     WorkObservation, judge,
 };
+use crate::domain::UNCONFIRMED_MAX;
 use crate::domain::{
     Call, Container, Ending, EndingCause, ExecutionDescription, ExecutionEnd, ExecutionState,
     FencingToken, HolderId, Lease, RecoveryBasis, Seconds, StalePolicy, StopReason, Task, TaskSet,

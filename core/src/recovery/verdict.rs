@@ -9,9 +9,9 @@
 
 use super::{
     ABORT_SETTLES, Action, Evidence, ExecutionObservation, LAG_MAX, LIST_LAG, TaskObservation,
-    UNCONFIRMED_MAX, WorkObservation, judge,
+    WorkObservation, judge,
 };
-use crate::domain::{ExecutionDescription, Lease, Timestamp, rfc3339};
+use crate::domain::{ExecutionDescription, Lease, Timestamp, UNCONFIRMED_MAX, rfc3339};
 
 /// The evidence about a holder, and the action that it demands.
 #[derive(Clone, Debug, PartialEq, Eq)]

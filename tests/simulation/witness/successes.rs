@@ -114,7 +114,10 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     };
     run.succeeded = true;
     let lock = run.terms.lock.clone();
-    witness.done.entry(lock).or_default().push(world.now());
+    // An evicted run is not waited for: what becomes of its work is nobody's to record.
+    if !evicted {
+        witness.done.entry(lock).or_default().push(world.now());
+    }
     let Some(run) = witness.runs.get(holder) else {
         return;
     };

@@ -106,7 +106,7 @@ pub(super) fn decide(
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
-        WhenFull::Replace => replace(&record, &terms.holder, now),
+        WhenFull::Replace => replace(&record, terms, now),
     }
 }
 

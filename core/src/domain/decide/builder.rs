@@ -181,10 +181,15 @@ impl<'a> TransitionBuilder<'a> {
         match item {
             Some(waiter)
                 // It expects another capacity than the holders have, so it waits until the lock has
-                // none.
+                // none. Its turn shows whether it lives; until then, only its silence does.
                 if waiter.terms.permits != self.next.permits && !self.next.holders.is_empty() =>
             {
-                return;
+                if !waiter.is_silent(now) {
+                    return;
+                }
+                let dismissal = Effect::Dismiss(waiter.clone(), Dismissal::GaveUp);
+                self.effects.push(dismissal);
+                self.leave_queue(&id, item);
             }
             // Whether its run key is taken, and whether its own name is free, is known only when
             // the run before it has ended.

@@ -1,9 +1,9 @@
 //! The action on a holder whose execution runs.
 
-use super::{UNCONFIRMED_MAX, stopped};
+use super::stopped;
 use crate::domain::{
     EndingCause, ExecutionState, Lease, RecoveryBasis, StalePolicy, Staleness, StopReason,
-    Timestamp,
+    Timestamp, UNCONFIRMED_MAX,
 };
 use crate::recovery::evidence::at_work;
 use crate::recovery::{

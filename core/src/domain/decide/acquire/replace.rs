@@ -11,15 +11,16 @@ use crate::domain::{
 ///
 /// If all holders are to be replaced, it takes over from the run that replaces the oldest: it goes before that
 /// one, which may die before the stop. A lock that rests or is closed stops no holder before it could let the
-/// caller in.
+/// caller in. A holder with the caller's run key, which is ending, is waited for: its execution may be redriven.
 ///
 /// # Errors
 /// [`Refusal::HeldByParent`] if the caller's own execution has all permits.
 pub(super) fn replace(
     record: &LockRecord,
-    by: &HolderId,
+    terms: &Terms,
     now: Timestamp,
 ) -> Result<Transition, Refusal> {
+    let by = &terms.holder;
     let id = WaiterId::of(by);
     let mut next = record.clone();
     next.front_ticket = next.front_ticket.ahead();
@@ -35,10 +36,13 @@ pub(super) fn replace(
             let holder = holder.clone();
             return Err(Refusal::HeldByParent { holder });
         }
-        let unmarked = others
-            .iter()
-            .find(|(_, lease)| lease.exit.replaced_by.is_none());
-        let marked = || others.iter().find(|(_, lease)| !lease.exit.is_committed());
+        let others = || {
+            others
+                .iter()
+                .filter(|(_, lease)| !is_same_tick(lease, terms))
+        };
+        let unmarked = others().find(|(_, lease)| lease.exit.replaced_by.is_none());
+        let marked = || others().find(|(_, lease)| !lease.exit.is_committed());
         if let Some((holder, lease)) = unmarked.or_else(marked) {
             let mut lease = lease.clone();
             lease.exit.replaced_by = Some(by.clone());
@@ -84,7 +88,8 @@ pub(super) fn replace_on(
     let holders = record.oldest_first().into_iter();
     let mut earlier = holders.filter(|(holder, lease)| {
         let is_free = lease.exit.replaced_by.is_none() && lease.exit.ending.is_none();
-        is_free && lease.token.granted_at() < joined && !of_one(holder, by)
+        let other = !of_one(holder, by) && !is_same_tick(lease, &acquire.terms);
+        is_free && lease.token.granted_at() < joined && other
     });
     let Some((holder, mut lease)) = earlier.next() else {
         return transition;
@@ -105,6 +110,11 @@ pub(super) fn replace_on(
 pub(super) fn parent_of<'a>(record: &'a LockRecord, terms: &Terms) -> Option<&'a HolderId> {
     let parent = terms.parent.as_ref()?;
     record.holders.keys().find(|holder| of_one(holder, parent))
+}
+
+/// Whether the holder of `lease` runs for the caller's run key.
+fn is_same_tick(lease: &Lease, terms: &Terms) -> bool {
+    lease.run_key.is_some() && lease.run_key == terms.run_key
 }
 
 /// Whether two holders are one execution, which may hold several permits.

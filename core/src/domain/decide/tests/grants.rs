@@ -1,7 +1,11 @@
 //! Who gets a free permit, and under which token.
 
-use super::scene::{Scene, WAIT, answer, at, effects, held, holder, run_key};
-use crate::domain::{FencingToken, Outcome, Permits, RunOutcome, Seconds, WhenFull};
+use super::scene::{Scene, WAIT, answer, at, effects, held, holder, run_key, task_token};
+use crate::domain::{
+    Command, DEAD_AFTER, FencingToken, Outcome, Permits, RunOutcome, Seconds, UNCONFIRMED_MAX,
+    WhenFull,
+};
+use crate::testing;
 
 #[test]
 fn an_expired_lease_is_not_taken_over_without_evidence() {
@@ -100,6 +104,31 @@ fn a_run_that_queues_for_another_capacity_waits_until_no_run_holds() {
         (scene.holders(), scene.record().permits.get()),
         (vec!["wide"], 3)
     );
+}
+
+/// It would keep all behind it from a free permit for as long as any run holds the lock.
+#[test]
+fn a_silent_run_that_queues_for_another_capacity_loses_its_place() {
+    let lease = testing::terms(holder("wide")).lease;
+    for (task_token, longest) in [(None, lease), (Some(task_token("waits")), UNCONFIRMED_MAX)] {
+        let mut scene = Scene::held_on(2, |terms| terms.lease = Seconds::of(86_400));
+        let mut wide = scene.request("wide", WAIT);
+        wide.terms.permits = Permits::new(3).unwrap();
+        wide.task_token = task_token;
+        scene.carry_out(&Command::Acquire(wide), 10).unwrap();
+        scene.queue("b", 11).unwrap();
+        let last = 10 + u64::from(longest.get() + DEAD_AFTER.get());
+
+        let early = scene.hand_over(last);
+        let line: Vec<_> = scene.line().into_iter().map(str::to_owned).collect();
+        let late = scene.hand_over(last + 1);
+        let next = scene.hand_over(last + 1);
+
+        assert_eq!((effects(&early), line.len()), (vec![], 2), "{longest:?}");
+        assert_eq!(effects(&late), ["Dismiss", "HandOver"], "{longest:?}");
+        assert_eq!(effects(&next), ["Wake"], "{longest:?}");
+        assert_eq!(scene.holders(), ["a", "b"], "{longest:?}");
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder, task_token};
 use crate::domain::{
-    Acquire, Command, Effect, ExitStep, FencingToken, QUEUE_MAX, RecoveryBasis, Refusal,
-    RunOutcome, StopReason, WaiterId, WhenFull, decide,
+    Acquire, Command, Effect, Exit, ExitStep, FencingToken, QUEUE_MAX, RecoveryBasis, Refusal,
+    Renew, RunOutcome, StopReason, WaiterId, WhenFull, decide,
 };
+use crate::testing;
 
 /// A mutex whose holder `a` is replaced by `new`.
 fn replaced() -> Scene {
@@ -237,4 +238,27 @@ fn a_holder_is_not_stopped_for_a_run_that_a_free_permit_lets_in() {
         ("Unchanged", "Granted")
     );
     assert_eq!(scene.lease("a").exit.replaced_by, None);
+}
+
+/// A tick is delivered twice, and its first run is redriven while the second waits for the end of it.
+#[test]
+fn a_second_delivery_of_an_ending_run_does_not_replace_it_once_it_is_redriven() {
+    let mut scene = Scene::ticking(1);
+    let token = scene.token("a");
+    scene.mark_ending("a", 1);
+    let again = scene.tick("again");
+
+    let joins = scene.ask(again.clone(), WhenFull::Replace, 2).unwrap();
+    let renew = Renew {
+        redrives: Some(1),
+        ..testing::renew(holder("a"), token)
+    };
+    scene.carry_out(&Command::Renew(renew), 3).unwrap();
+    let asks = scene.ask(again, WhenFull::Replace, 4).unwrap();
+
+    let none: [&str; 0] = [];
+    assert_eq!(effects(&joins), none);
+    assert_eq!(effects(&asks), none);
+    assert_eq!(scene.lease("a").exit, Exit::default());
+    assert_eq!(scene.line(), ["again"]);
 }

@@ -248,6 +248,11 @@ impl Scene {
             let done = self.items.commit(&change);
             assert!(matches!(done, Commit::Committed(_)), "{done:?}");
         }
+        // A caller that polls registers behind its place.
+        if let (Command::Acquire(acquire), Outcome::Queued { .. }) = (command, &decided.outcome) {
+            let waiter = acquire.waiter(now);
+            self.items.waiters.insert(waiter.id(), waiter);
+        }
         if let Some(record) = &self.items.record {
             assert_eq!(record.check_invariants(), Ok(()));
             let rests = record.is_idle() && record.next_due().is_none();
