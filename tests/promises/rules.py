@@ -85,6 +85,10 @@ def mutant_levels(root):
     return {mutant.change: sees(mutant) for mutant in found} | {f"{MODEL}{fault}": {"model"} for fault in faults}
 
 
+# The crates that few levels are built with.
+UNIT = {"command": {"command"}, "weave": {"weave", "command", "property"}}
+
+
 def sees(mutant):
     """The first words of the judges that a mutant of this file can turn red. Unit tests are those of its own crate."""
     crate = mutant.file.split("/")[0]
@@ -92,6 +96,8 @@ def sees(mutant):
         return {"simulation", "contract"}
     if mutant.levels == "adapter":
         return {crate, "integration"}
+    if mutant.levels in UNIT:
+        return UNIT[mutant.levels]
     return {crate, "contract", "simulation"} | ({"property", "model"} if crate == "core" else set())
 
 

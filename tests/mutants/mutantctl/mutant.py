@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
+# The crates whose levels are not those of a use case.
+CRATES = {"core": "rust", "operate": "operate", "weave": "weave", "cli": "command"}
 COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 
 
@@ -54,9 +56,7 @@ class Mutant:
             return "definition"
         if self.file.startswith("shared/src/store/dynamodb"):
             return "adapter"
-        if self.file.startswith("operate/"):
-            return "operate"
-        return "rust" if self.file.startswith("core/") else "service"
+        return CRATES.get(self.file.split("/")[0], "service")
 
     def __str__(self):
         place = f"{self.file} {self.scope}".rstrip()

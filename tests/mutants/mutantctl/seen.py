@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from . import judge
 from .run import Run
-from .settings import AWS, CONTRACT, CORE, MODEL, OPERATE, PROPERTY, ROOT, SIMULATION, say
+from .settings import AWS, COMMAND, CONTRACT, CORE, MODEL, OPERATE, PROPERTY, ROOT, SIMULATION, WEAVE, say
 from .switch import Switch
 
 sys.path.insert(0, str(ROOT / "tests" / "promises"))
@@ -16,15 +16,15 @@ import judges  # noqa: E402
 import ledger  # noqa: E402
 
 # The first word of a judge's name → its level, in order of cost. Integration is left out: it needs a stack.
-LEVELS = {"core": CORE, "shared": AWS, "operate": OPERATE, "contract": CONTRACT, "property": PROPERTY, "simulation": SIMULATION,
-          "model": MODEL}
+LEVELS = {"core": CORE, "shared": AWS, "operate": OPERATE, "contract": CONTRACT, "weave": WEAVE, "command": COMMAND,
+          "property": PROPERTY, "simulation": SIMULATION, "model": MODEL}
 
 
 class Seeing:
     """The promises with a mutant that is not seen yet, and what this run has seen of them: id → judge."""
 
-    def __init__(self, slot, promises, mutants, tree):
-        self.slot, self.promises = slot, promises
+    def __init__(self, slot, promises, mutants, tree, keep):
+        self.slot, self.promises, self.keep = slot, promises, keep
         self.mutants = {mutant.change: mutant for mutant in mutants}
         self.seen = {}
         self.run = Run(slot, list(self.mutants.values()), tree, (), None)
@@ -37,6 +37,8 @@ class Seeing:
                            if (names := [judges.filter_of(name) for name in promise.judges if judges.level(name) == word])]
                 if waiting:
                     self.on(word, level, waiting, switch)
+                    # A run that is interrupted loses no level.
+                    self.keep(self.seen)
         return self.seen
 
     def on(self, word, level, waiting, switch):
@@ -81,16 +83,20 @@ def to_see(everything, mutants, texts):
             if not texts or any(text in f"{promise.id} {promise.mutant}" for text in texts)]
 
 
+def keep(promises, found):
+    """Adds what was found to what the ledger has by now: it may have changed since the run began."""
+    everything, today = ledger.load(), datetime.date.today().isoformat()
+    everything.seen |= {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
+                        for promise in promises if promise.id in found}
+    ledger.keep_seen({promise.id: everything.seen[promise.id] for promise in everything.promises if everything.has_seen(promise)})
+
+
 def main(slot, mutants, tree, texts):
     """Tries what is not seen yet, keeps what was seen, and names the promises whose mutant no judge notices."""
     everything = ledger.load()
     promises = to_see(everything, mutants, texts)
     wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
-    found = Seeing(slot, promises, wanted, tree).all()
-    today = datetime.date.today().isoformat()
-    kept = {promise.id: everything.seen[promise.id] for promise in everything.promises if everything.has_seen(promise)}
-    ledger.keep_seen(kept | {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
-                             for promise in promises if promise.id in found})
+    found = Seeing(slot, promises, wanted, tree, lambda seen: keep(promises, seen)).all()
     unseen = [promise for promise in promises if promise.id not in found]
     for promise in unseen:
         say(f"promises: {promise.id}: none of its judges notices \"{promise.mutant}\"")

@@ -35,6 +35,9 @@ class Slot(FakeSlot):
 
 
 class Seen(unittest.TestCase):
+    def setUp(self):
+        self.kept = []
+
     def seen(self, verdicts, promises, mutants=None, sick=""):
         with tempfile.TemporaryDirectory() as folder:
             slot = Slot(Path(folder), verdicts, sick)
@@ -43,7 +46,7 @@ class Seen(unittest.TestCase):
                     mock.patch.object(judge, "environment", lambda slot, extra, stack: extra), \
                     mock.patch("mutantctl.run.Results", results), mock.patch("mutantctl.run.say"), \
                     mock.patch("mutantctl.seen.say"):
-                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree").all()
+                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree", lambda seen: self.kept.append(dict(seen))).all()
 
     def test_only_the_judges_that_a_promise_names_run_and_the_first_level_that_fails_is_the_last(self):
         slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b", "contract::c", "e2e::d")])
@@ -56,6 +59,13 @@ class Seen(unittest.TestCase):
 
         self.assertEqual(found, {"one": "contract::c"})
         self.assertEqual([entry[0] for entry in slot.log if entry[1:2] == ("x",)], ["unit", "contract"])
+
+    def test_what_a_level_has_seen_is_kept_before_the_next_level(self):
+        verdicts = {("x", "a::b"): "caught", ("x", "c"): "caught"}
+
+        self.seen(verdicts, [promise("one", "core::a::b"), promise("two", "contract::c")])
+
+        self.assertEqual(self.kept, [{"one": "core::a::b"}, {"one": "core::a::b", "two": "contract::c"}])
 
     def test_only_a_judge_that_fails_by_its_name_has_seen_a_mutant(self):
         for verdict in ("timeout", "counted", "unviable"):
@@ -101,7 +111,8 @@ class Seen(unittest.TestCase):
         self.assertEqual(to_see(everything, [mutant("x")], ["three"]), [])
 
     def test_every_level_of_a_unit_test_has_its_own_crate(self):
-        self.assertEqual({word for word, level in LEVELS.items() if level.name == "unit"}, {"core", "shared", "operate"})
+        self.assertEqual({word for word, level in LEVELS.items() if level.name == "unit"},
+                         {"core", "shared", "operate", "weave", "command"})
 
 
 if __name__ == "__main__":
