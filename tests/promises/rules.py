@@ -85,20 +85,22 @@ def mutant_levels(root):
     return {mutant.change: sees(mutant) for mutant in found} | {f"{MODEL}{fault}": {"model"} for fault in faults}
 
 
-# The crates that few levels are built with.
-UNIT = {"command": {"command"}, "weave": {"weave", "command", "property"}}
+# The crates above the protocol, whose code few levels are built with.
+UPPER = {"command": {"command"}, "weave": {"weave", "command", "property"}}
 
 
 def sees(mutant):
-    """The first words of the judges that a mutant of this file can turn red. Unit tests are those of its own crate."""
+    """The first words of the judges that a mutant of this file can turn red. Unit tests of a crate see the crates below it."""
     crate = mutant.file.split("/")[0]
     if mutant.levels == "definition":
         return {"simulation", "contract"}
+    if not mutant.file.endswith(".rs"):
+        return {"contract", "command"}
     if mutant.levels == "adapter":
         return {crate, "integration"}
-    if mutant.levels in UNIT:
-        return UNIT[mutant.levels]
-    return {crate, "contract", "simulation"} | ({"property", "model"} if crate == "core" else set())
+    if mutant.levels in UPPER:
+        return UPPER[mutant.levels]
+    return {crate, "command", "contract", "simulation"} | ({"property", "model"} if crate == "core" else set())
 
 
 def of_mutants(ledger, root):
