@@ -94,9 +94,9 @@ def sees(mutant):
     """The first words of the judges that a mutant of this file can turn red. Unit tests of a crate see the crates below it."""
     crate = mutant.file.split("/")[0]
     if mutant.levels == "definition":
-        return {"simulation", "contract"}
+        return {"simulation", "contract", judges.INFRA}
     if not mutant.file.endswith(".rs"):
-        return {"contract", "command"}
+        return {"contract", "command", judges.INFRA}
     if mutant.levels == "adapter":
         return {crate, "integration"}
     if mutant.levels in UPPER:
