@@ -27,8 +27,9 @@ LEVELS = {judges.INFRA: None, "core": CORE, "shared": AWS, "operate": OPERATE, "
 class Seeing:
     """The promises with a mutant that is not seen yet, and what this run has seen of them: id → judge."""
 
-    def __init__(self, slot, promises, mutants, tree, keep):
+    def __init__(self, slot, promises, mutants, tree, keep, words=tuple(LEVELS)):
         self.slot, self.promises, self.keep = slot, promises, keep
+        self.levels = {word: level for word, level in LEVELS.items() if word in words}
         self.mutants = {mutant.change: mutant for mutant in mutants}
         self.seen = {}
         self.run = Run(slot, list(self.mutants.values()), tree, (), None)
@@ -36,7 +37,7 @@ class Seeing:
     def all(self):
         switch = Switch(list(self.mutants.values()), self.slot.read)
         with self.slot.restored():
-            for word, level in LEVELS.items():
+            for word, level in self.levels.items():
                 waiting = [(promise, names) for promise in self.promises if promise.id not in self.seen
                            if (names := [name for name in promise.judges if judges.level(name) == word])]
                 if waiting:
@@ -120,12 +121,12 @@ def keep(promises, found):
     ledger.keep_seen({promise.id: everything.seen[promise.id] for promise in everything.promises if everything.has_seen(promise)})
 
 
-def main(slot, mutants, tree, texts):
+def main(slot, mutants, tree, texts, words):
     """Tries what is not seen yet, keeps what was seen, and names the promises whose mutant no judge notices."""
     everything = ledger.load()
     promises = to_see(everything, mutants, texts)
     wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
-    found = Seeing(slot, promises, wanted, tree, lambda seen: keep(promises, seen)).all()
+    found = Seeing(slot, promises, wanted, tree, lambda seen: keep(promises, seen), words).all()
     unseen = [promise for promise in promises if promise.id not in found]
     for promise in unseen:
         say(f"promises: {promise.id}: none of its judges notices \"{promise.mutant}\"")

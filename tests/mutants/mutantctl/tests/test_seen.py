@@ -38,7 +38,7 @@ class Seen(unittest.TestCase):
     def setUp(self):
         self.kept = []
 
-    def seen(self, verdicts, promises, mutants=None, sick=""):
+    def seen(self, verdicts, promises, mutants=None, sick="", **options):
         with tempfile.TemporaryDirectory() as folder:
             slot = Slot(Path(folder), verdicts, sick)
             results = lambda tree, trust: Results(tree, Path(folder), trust)
@@ -46,7 +46,7 @@ class Seen(unittest.TestCase):
                     mock.patch.object(judge, "environment", lambda slot, extra, stack: extra), \
                     mock.patch("mutantctl.run.Results", results), mock.patch("mutantctl.run.say"), \
                     mock.patch("mutantctl.seen.say"):
-                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree", lambda seen: self.kept.append(dict(seen))).all()
+                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree", lambda seen: self.kept.append(dict(seen)), **options).all()
 
     def test_only_the_judges_that_a_promise_names_run_and_the_first_level_that_fails_is_the_last(self):
         slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b", "contract::c", "e2e::d")])
@@ -59,6 +59,12 @@ class Seen(unittest.TestCase):
 
         self.assertEqual(found, {"one": "contract::c"})
         self.assertEqual([entry[0] for entry in slot.log if entry[1:2] == ("x",)], ["unit", "contract"])
+
+    def test_a_level_that_is_not_asked_for_is_not_built(self):
+        slot, found = self.seen({("x", "c"): "caught"}, [promise("one", "core::a::b", "contract::c")], words=["contract"])
+
+        self.assertEqual(found, {"one": "contract::c"})
+        self.assertNotIn(("unit", "build"), slot.log)
 
     def test_what_a_level_has_seen_is_kept_before_the_next_level(self):
         verdicts = {("x", "a::b"): "caught", ("x", "c"): "caught"}
