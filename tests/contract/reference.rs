@@ -36,7 +36,8 @@ fn declared<'a>(template: &'a str, section: &str) -> BTreeMap<&'a str, Vec<&'a s
     let mut latest = "";
     for line in text.lines().take_while(ends) {
         match line.strip_prefix("  ") {
-            Some(name) if !name.starts_with([' ', '#']) => latest = name.trim_end_matches(':'),
+            Some(comment) if comment.trim_start().starts_with('#') => {}
+            Some(name) if !name.starts_with(' ') => latest = name.trim_end_matches(':'),
             Some(field) => found.entry(latest).or_default().push(field.trim()),
             None => {}
         }
