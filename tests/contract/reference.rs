@@ -132,12 +132,19 @@ fn the_reference_has_each_metric_with_its_unit_and_its_dimension() {
     let all = Metric::ALL.map(|metric| (metric.name(), metric.unit(), metric.is_per_lock()));
     let of_stack = StackMetric::ALL.map(|metric| (metric.name(), "Count", false));
 
-    let stated = rows
-        .iter()
-        .map(|row| (row[0].split('`').nth(1).unwrap(), row[1], row[0].ends_with('*')));
+    let stated = rows.iter().map(|row| {
+        (
+            row[0].split('`').nth(1).unwrap(),
+            row[1],
+            row[0].ends_with('*'),
+        )
+    });
     let expected: BTreeSet<_> = all.into_iter().chain(of_stack).collect();
     assert_eq!(stated.collect::<BTreeSet<_>>(), expected);
-    let words = [(16, "sixteen metrics in all"), (3, "Three metrics are of the stack")];
+    let words = [
+        (16, "sixteen metrics in all"),
+        (3, "Three metrics are of the stack"),
+    ];
     for ((count, words), has) in words.into_iter().zip([all.len(), of_stack.len()]) {
         assert_eq!(count, has);
         assert!(section.contains(words), "{words}");

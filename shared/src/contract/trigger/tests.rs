@@ -55,7 +55,10 @@ fn a_hand_over_names_its_lock_and_nothing_else_counts() {
 #[test]
 fn no_other_event_of_lockstep_reaches_a_lock() {
     let own = [EventKind::PermitHandedOver, EventKind::WaiterSentAway];
-    for kind in EventKind::ALL.into_iter().filter(|kind| !own.contains(kind)) {
+    for kind in EventKind::ALL
+        .into_iter()
+        .filter(|kind| !own.contains(kind))
+    {
         let event = json!({
             "detail-type": kind.detail_type(),
             "source": "lockstep",
