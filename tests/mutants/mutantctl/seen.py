@@ -106,10 +106,11 @@ def only(program, names):
     return replace(program, arguments=("--exact", *map(judges.filter_of, names)))
 
 
-def to_see(everything, mutants, texts):
-    """The promises whose mutant is one of these and was not seen as it is now."""
+def to_see(everything, mutants, texts, words=tuple(LEVELS)):
+    """The promises whose mutant is one of these and was not seen as it is now, with a judge on one of these levels."""
     names = {mutant.change for mutant in mutants}
     return [promise for promise in everything.promises if promise.mutant in names and not everything.has_seen(promise)
+            if {judges.level(judge) for judge in promise.judges} & set(words)
             if not texts or any(text in f"{promise.id} {promise.mutant}" for text in texts)]
 
 
@@ -124,7 +125,7 @@ def keep(promises, found):
 def main(slot, mutants, tree, texts, words):
     """Tries what is not seen yet, keeps what was seen, and names the promises whose mutant no judge notices."""
     everything = ledger.load()
-    promises = to_see(everything, mutants, texts)
+    promises = to_see(everything, mutants, texts, words)
     wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
     found = Seeing(slot, promises, wanted, tree, lambda seen: keep(promises, seen), words).all()
     unseen = [promise for promise in promises if promise.id not in found]

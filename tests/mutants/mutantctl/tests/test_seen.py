@@ -129,6 +129,7 @@ class Seen(unittest.TestCase):
 
         self.assertEqual([each.id for each in to_see(everything, [mutant("x")], [])], ["two", "five"])
         self.assertEqual(to_see(everything, [mutant("x")], ["three"]), [])
+        self.assertEqual(to_see(everything, [mutant("x")], [], ["contract"]), [])
 
     def test_every_level_of_a_unit_test_has_its_own_crate(self):
         self.assertEqual({word for word, level in LEVELS.items() if level and level.name == "unit"},
