@@ -95,7 +95,7 @@ def sees(mutant):
     crate = mutant.file.split("/")[0]
     if mutant.levels == "definition":
         return {"simulation", "contract", judges.INFRA}
-    if not mutant.file.endswith(".rs"):
+    if mutant.levels == "text":
         return {"contract", "command", judges.INFRA}
     if mutant.levels == "adapter":
         return {crate, "integration"}

@@ -51,9 +51,12 @@ class Mutant:
 
     @property
     def levels(self):
-        """Which levels can see it: a definition is JSON to the domain's tests, and they call no use case."""
+        """Which levels can see it: a definition is JSON to the domain's tests, and they call no use case. Text is a page or a
+        template."""
         if self.file.endswith(".json"):
             return "definition"
+        if not self.file.endswith(".rs"):
+            return "text"
         if self.file.startswith("shared/src/store/dynamodb"):
             return "adapter"
         return CRATES.get(self.file.split("/")[0], "service")
