@@ -29,7 +29,7 @@ fn definitions() -> Vec<(PathBuf, Value)> {
 }
 
 /// The template of the stack.
-fn template() -> String {
+pub(crate) fn template() -> String {
     fs::read_to_string(repository().join("infra/template.yaml")).unwrap()
 }
 

@@ -50,3 +50,15 @@ async fn a_duplicate_of_a_success_is_answered_without_a_read_and_changes_nothing
         assert_eq!(after, before);
     }
 }
+
+#[tokio::test]
+async fn a_duplicate_counts_as_a_duplicate_and_as_no_skip() {
+    let functions = Functions::new();
+    functions.granted_with(message("a")).await;
+
+    let status = functions.status(message("b")).await;
+
+    assert_eq!(status, "duplicate");
+    assert!(functions.has_counted("Duplicate"));
+    assert!(!functions.has_counted("Skipped"));
+}

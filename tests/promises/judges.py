@@ -13,6 +13,9 @@ from pathlib import Path
 FOLDERS = {"core": "core/src", "shared": "shared/src", "operate": "operate/src", "weave": "weave/src", "command": "cli/src",
            **{level: f"tests/{level}" for level in ("contract", "property", "model", "simulation", "integration", "e2e", "cli")}}
 RUST = re.compile(r"^(\w+)((?:::\w+)*)::(\w+)$")
+# The level of the scripts that read pages and templates.
+INFRA = "infra"
+OF_INFRA = re.compile(r"^tests/infra/test_\w+\.py::")
 SCRIPT = re.compile(r"^([\w./-]+\.(?:py|ts|js))::(.+)$")
 TEST = re.compile(r"#\[(?:tokio::)?test\b[^\]]*\]((?:\s*(?:#\[[^\]]*\]|//[^\n]*))*)"
                   r"\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)")
@@ -92,11 +95,13 @@ def names(path):
 
 
 def level(judge):
-    """The level of a judge as tests/mutants names it, with the crate of a unit test; none for a script."""
+    """The level of a judge as tests/mutants names it, with the crate of a unit test; none for a script that needs a stack."""
+    if OF_INFRA.match(judge):
+        return INFRA
     rust = RUST.match(judge)
     return rust[1] if rust else None
 
 
 def filter_of(judge):
-    """The name of a Rust test inside its test program."""
+    """The name of a test inside its test program."""
     return judge.split("::", 1)[1]

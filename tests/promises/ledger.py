@@ -10,17 +10,20 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGES, SEEN = "pages.toml", "seen.toml"
 SEEN_HEAD = "# Written by `make promises-seen`: the judge of each promise that was seen to fail on its mutant, and the day.\n"
-KEYS = {"id", "text", "judges", "mutant", "unjudged"}
+KEYS = {"id", "text", "judges", "mutant", "unseen", "unjudged"}
 
 
 @dataclass(frozen=True)
 class Promise:
-    """One promise: its statements as the pages have them, and who judges it or where the page says that no test does."""
+    """One promise: its statements as the pages have them, and who judges it or where the page says that no test does.
+
+    `mutant` makes a judge fail; `unseen` says why no mutant can be tried on the judges of a promise without one."""
 
     id: str
     texts: tuple[str, ...]
     judges: tuple[str, ...] = ()
     mutant: str = ""
+    unseen: str = ""
     unjudged: str = ""
 
 
@@ -63,8 +66,9 @@ def add(ledger, file, entry):
     if unknown := sorted(set(entry) - KEYS):
         ledger.wrong.append(f"{file}: {name}: unknown: {', '.join(unknown)}")
     texts = entry.get("text", [])
-    promise = Promise(name, (texts,) if isinstance(texts, str) else tuple(texts), tuple(entry.get("judges", ())),
-                      entry.get("mutant", ""), entry.get("unjudged", ""))
+    texts = (texts,) if isinstance(texts, str) else tuple(texts)
+    reasons = {key: entry.get(key, "") for key in ("mutant", "unseen", "unjudged")}
+    promise = Promise(name, texts, tuple(entry.get("judges", ())), **reasons)
     if "id" not in entry or not promise.texts:
         ledger.wrong.append(f"{file}: {name}: an entry needs id and text")
     if any(promise.id == other.id for other in ledger.promises):

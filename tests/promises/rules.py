@@ -8,7 +8,7 @@ from ledger import ROOT
 from pages import statements
 
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))
-from mutantctl import byhand  # noqa: E402
+from mutantctl import byhand, seen  # noqa: E402
 
 KINDS = ("covered", "pending", "none")
 NOT_TESTED = "Not tested here: "
@@ -21,7 +21,8 @@ def complaints_of(ledger, root):
     """All that is wrong, a line each."""
     found = {page: read(root, page) for page in ledger.pages}
     return [*ledger.wrong, *of_pages(ledger, root, found), *of_statements(ledger, found), *of_entries(ledger, found, root),
-            *of_mutants(ledger, root), *of_seen(ledger)]
+            *of_mutants(ledger, root),
+            *of_unseen(ledger), *of_seen(ledger)]
 
 
 def read(root, page):
@@ -85,14 +86,22 @@ def mutant_levels(root):
     return {mutant.change: sees(mutant) for mutant in found} | {f"{MODEL}{fault}": {"model"} for fault in faults}
 
 
+# The crates above the protocol, whose code few levels are built with.
+UPPER = {"command": {"command"}, "weave": {"weave", "command", "property"}}
+
+
 def sees(mutant):
-    """The first words of the judges that a mutant of this file can turn red. Unit tests are those of its own crate."""
+    """The first words of the judges that a mutant of this file can turn red. Unit tests of a crate see the crates below it."""
     crate = mutant.file.split("/")[0]
     if mutant.levels == "definition":
-        return {"simulation", "contract"}
+        return {"simulation", "contract", judges.INFRA}
+    if mutant.levels == "text":
+        return {"contract", "command", judges.INFRA}
     if mutant.levels == "adapter":
         return {crate, "integration"}
-    return {crate, "contract", "simulation"} | ({"property", "model"} if crate == "core" else set())
+    if mutant.levels in UPPER:
+        return UPPER[mutant.levels]
+    return {crate, "command", "contract", "simulation"} | ({"property", "model"} if crate == "core" else set())
 
 
 def of_mutants(ledger, root):
@@ -105,9 +114,24 @@ def of_mutants(ledger, root):
                    f"{', '.join(sorted(levels[promise.mutant]))}")
 
 
+def of_unseen(ledger):
+    """A judged promise has a mutant, or the reason why none can be tried: its judges are on no level that `seen` runs."""
+    for promise in ledger.promises:
+        levels = sorted({judges.level(judge) for judge in promise.judges} & set(seen.LEVELS))
+        if promise.mutant and promise.unseen:
+            yield f"{promise.id}: has a mutant, and unseen says why it has none"
+        elif promise.judges and not promise.mutant and levels:
+            yield f"{promise.id}: needs a mutant, since it has a judge on a level that `make promises-seen` runs: {', '.join(levels)}"
+        elif not promise.unjudged and bool(promise.judges) != bool(promise.mutant or promise.unseen):
+            yield f"{promise.id}: needs a mutant, or unseen with the reason why none can be tried on its judges"
+
+
 def of_seen(ledger):
-    """What was seen red belongs to the ledger as it is."""
+    """What was seen red belongs to the ledger as it is, and each mutant was seen. Those of the model are seen by each run of the gate."""
     current = {promise.id for promise in ledger.promises if ledger.has_seen(promise)}
     for name in sorted(ledger.seen):
         if name not in current:
             yield f"{name}: seen.toml has another mutant or judge than its entry: run `make promises-seen`"
+    for promise in ledger.promises:
+        if promise.mutant and not promise.mutant.startswith(MODEL) and promise.id not in ledger.seen:
+            yield f"{promise.id}: none of its judges was seen to fail on its mutant: run `make promises-seen`"

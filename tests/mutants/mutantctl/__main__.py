@@ -36,6 +36,7 @@ def parse():
     command.add_argument("--write", action="store_true", help="write the score of all mutants down, open ones too")
     command = commands.add_parser("seen", help="see the judges of promises fail on the mutants that the promises name")
     command.add_argument("--only", metavar="TEXT", action="append", default=[], help="only promises with this text in id or mutant")
+    command.add_argument("--levels", default=",".join(seen.LEVELS), help="only judges of these levels (default %(default)s)")
     commands.add_parser("test", help="test the generators and the runner themselves")
     return parser.parse_args()
 
@@ -50,10 +51,8 @@ def main():
             ours, wrong = by_hand(slot.tree)
             if wrong:
                 raise Problem(wrong[0])
-            return seen.main(slot, ours, fingerprint(slot.tree), options.only)
-    levels = options.levels.split(",")
-    if not set(levels) <= set(ALL_LEVELS):
-        raise Problem(f"--levels is {options.levels}, but must be of {','.join(ALL_LEVELS)}")
+            return seen.main(slot, ours, fingerprint(slot.tree), options.only, levels_of(options.levels, seen.LEVELS))
+    levels = levels_of(options.levels, ALL_LEVELS)
     reasons = survivors.load()
     with free_slot() as slot:
         every, wrong = collected(slot.tree)
@@ -68,13 +67,22 @@ def main():
     return report(every, chosen, tree, reasons, wrong, options)
 
 
+def levels_of(text, known):
+    """The levels that an option names."""
+    levels = text.split(",")
+    if not set(levels) <= set(known):
+        raise Problem(f"--levels is {text}, but must be of {','.join(known)}")
+    return levels
+
+
 def collected(tree):
     """All mutants of the tree, and what is wrong with the lists."""
     found = rust.mutants(tree)
     for path in sorted(tree.glob(DEFINITIONS)):
         found += definition.mutants(str(path.relative_to(tree)), path.read_text())
     ours, wrong = by_hand(tree)
-    return numbered(found + ours), wrong
+    # Of a page or a template, `seen` knows the tests that read it.
+    return numbered(found + [mutant for mutant in ours if mutant.levels != "text"]), wrong
 
 
 def by_hand(tree):

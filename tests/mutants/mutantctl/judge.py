@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from .settings import COUNTS, CPU_FACTOR, CPU_FLOOR, MEMORY, STACK, WALL_FACTOR, WALL_FLOOR, Problem
 
 FAILED = re.compile(r"^---- (\S+) stdout ----$", re.MULTILINE)
+# Seconds for the output of a program that has ended.
+DRAIN = 30
 FAILED_LINE = re.compile(r"^test (\S+) \.\.\. FAILED$")
 
 
@@ -110,16 +112,17 @@ def run(program, env, bounds):
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
 
-    reader = threading.Thread(target=collect)
+    # A process that a broken program has left holds its output open.
+    reader = threading.Thread(target=collect, daemon=True)
     reader.start()
     try:
         code = child.wait(timeout=bounds.wall)
-        reader.join()
+        reader.join(DRAIN)
         verdict, why = ("caught", shown(failed)) if failed else read(code, "".join(lines))
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        reader.join()
+        reader.join(DRAIN)
         verdict, why = "timeout", "still running"
     except BaseException:
         os.killpg(child.pid, signal.SIGKILL)

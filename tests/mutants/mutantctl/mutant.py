@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
+# The crates whose levels are not those of a use case.
+CRATES = {"core": "rust", "operate": "operate", "weave": "weave", "cli": "command"}
 COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 
 
@@ -49,14 +51,15 @@ class Mutant:
 
     @property
     def levels(self):
-        """Which levels can see it: a definition is JSON to the domain's tests, and they call no use case."""
+        """Which levels can see it: a definition is JSON to the domain's tests, and they call no use case. Text is a page or a
+        template."""
         if self.file.endswith(".json"):
             return "definition"
+        if not self.file.endswith(".rs"):
+            return "text"
         if self.file.startswith("shared/src/store/dynamodb"):
             return "adapter"
-        if self.file.startswith("operate/"):
-            return "operate"
-        return "rust" if self.file.startswith("core/") else "service"
+        return CRATES.get(self.file.split("/")[0], "service")
 
     def __str__(self):
         place = f"{self.file} {self.scope}".rstrip()

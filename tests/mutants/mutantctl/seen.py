@@ -2,29 +2,34 @@
 
 The ledger in tests/promises names both, and its `seen.toml` keeps what was seen. A level builds once for all mutants, as in a run."""
 import datetime
+import shutil
+import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from . import judge
 from .run import Run
-from .settings import AWS, CONTRACT, CORE, MODEL, OPERATE, PROPERTY, ROOT, SIMULATION, say
+from .settings import AWS, COMMAND, CONTRACT, CORE, MODEL, OPERATE, PROPERTY, ROOT, SIMULATION, WEAVE, Problem, say
 from .switch import Switch
 
 sys.path.insert(0, str(ROOT / "tests" / "promises"))
 import judges  # noqa: E402
 import ledger  # noqa: E402
 
-# The first word of a judge's name → its level, in order of cost. Integration is left out: it needs a stack.
-LEVELS = {"core": CORE, "shared": AWS, "operate": OPERATE, "contract": CONTRACT, "property": PROPERTY, "simulation": SIMULATION,
-          "model": MODEL}
+# The first word of a judge's name → its level, in order of cost; the scripts of tests/infra need no build. Integration is left
+# out: it needs a stack.
+LEVELS = {judges.INFRA: None, "core": CORE, "shared": AWS, "operate": OPERATE, "contract": CONTRACT, "weave": WEAVE, "command": COMMAND,
+          "property": PROPERTY, "simulation": SIMULATION, "model": MODEL}
 
 
 class Seeing:
     """The promises with a mutant that is not seen yet, and what this run has seen of them: id → judge."""
 
-    def __init__(self, slot, promises, mutants, tree):
-        self.slot, self.promises = slot, promises
+    def __init__(self, slot, promises, mutants, tree, keep, words=tuple(LEVELS)):
+        self.slot, self.promises, self.keep = slot, promises, keep
+        self.levels = {word: level for word, level in LEVELS.items() if word in words}
         self.mutants = {mutant.change: mutant for mutant in mutants}
         self.seen = {}
         self.run = Run(slot, list(self.mutants.values()), tree, (), None)
@@ -32,14 +37,16 @@ class Seeing:
     def all(self):
         switch = Switch(list(self.mutants.values()), self.slot.read)
         with self.slot.restored():
-            for word, level in LEVELS.items():
+            for word, level in self.levels.items():
                 waiting = [(promise, names) for promise in self.promises if promise.id not in self.seen
-                           if (names := [judges.filter_of(name) for name in promise.judges if judges.level(name) == word])]
+                           if (names := [name for name in promise.judges if judges.level(name) == word])]
                 if waiting:
-                    self.on(word, level, waiting, switch)
+                    self.on(level, waiting, switch) if level else self.on_scripts(waiting)
+                    # A run that is interrupted loses no level.
+                    self.keep(self.seen)
         return self.seen
 
-    def on(self, word, level, waiting, switch):
+    def on(self, level, waiting, switch):
         """One build, and a run of its judges for each promise. They have to pass without a mutant."""
         program = self.run.build(level, switch)
         bounds = self.run.bounds(level, only(program, sorted({name for _, names in waiting for name in names})))
@@ -53,7 +60,7 @@ class Seeing:
             else:
                 with nullcontext() if mutant in switch.numbers else self.slot.mutated(mutant):
                     result = judge.run(only(program, names), self.run.environment(level, switch.numbers.get(mutant, 0)), bounds)
-            self.note(promise, word, names, result)
+            self.note(promise, names, result)
 
     def alone(self, level, mutant, names, bounds):
         with self.slot.mutated(mutant):
@@ -62,35 +69,65 @@ class Seeing:
                 return judge.Result("unviable", built.errors[0][0])
             return judge.run(only(built, names), self.run.environment(level, 0), bounds)
 
-    def note(self, promise, word, names, result):
+    def on_scripts(self, waiting):
+        for name in sorted({name for _, names in waiting for name in names}):
+            if failed(self.slot.tree, [name]):
+                raise Problem(f"{name} fails without a mutant")
+        for promise, names in waiting:
+            with self.slot.mutated(self.mutants[promise.mutant]):
+                first = failed(self.slot.tree, names)
+            self.note(promise, names, judge.Result("caught", judges.filter_of(first)) if first else judge.Result("passed"))
+
+    def note(self, promise, names, result):
         """Only a judge that fails by its name has seen the mutant: not a crash, a time-out or a recorded number."""
+        own = {judges.filter_of(name): name for name in names}
         first = result.why.split(", ")[0].split(" and ")[0]
-        if result.verdict == "caught" and first in names:
-            self.seen[promise.id] = f"{word}::{first}"
-        say(f"{promise.id}: \"{promise.mutant}\" {result.verdict} {result.why} on {word}")
+        if result.verdict == "caught" and first in own:
+            self.seen[promise.id] = own[first]
+        say(f"{promise.id}: \"{promise.mutant}\" {result.verdict} {result.why} by {names[0]}{', …' if names[1:] else ''}")
+
+
+def failed(tree, names):
+    """The first of these tests of Python scripts that fails, with the Python that infra/validate takes; an error is no failure."""
+    lint = shutil.which("cfn-lint")
+    if not lint:
+        raise Problem("lacking cfn-lint: infra/validate says where it is looked for")
+    python = Path(lint).resolve().parent / "python"
+    for name in names:
+        done = subprocess.run([python, *name.split("::")], cwd=tree, capture_output=True, text=True)
+        if done.returncode and "failures=" not in done.stderr:
+            raise Problem(f"{name} did not run:\n{done.stderr}")
+        if done.returncode:
+            return name
+    return None
 
 
 def only(program, names):
-    return replace(program, arguments=("--exact", *names))
+    return replace(program, arguments=("--exact", *map(judges.filter_of, names)))
 
 
-def to_see(everything, mutants, texts):
-    """The promises whose mutant is one of these and was not seen as it is now."""
+def to_see(everything, mutants, texts, words=tuple(LEVELS)):
+    """The promises whose mutant is one of these and was not seen as it is now, with a judge on one of these levels."""
     names = {mutant.change for mutant in mutants}
     return [promise for promise in everything.promises if promise.mutant in names and not everything.has_seen(promise)
+            if {judges.level(judge) for judge in promise.judges} & set(words)
             if not texts or any(text in f"{promise.id} {promise.mutant}" for text in texts)]
 
 
-def main(slot, mutants, tree, texts):
+def keep(promises, found):
+    """Adds what was found to what the ledger has by now: it may have changed since the run began."""
+    everything, today = ledger.load(), datetime.date.today().isoformat()
+    everything.seen |= {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
+                        for promise in promises if promise.id in found}
+    ledger.keep_seen({promise.id: everything.seen[promise.id] for promise in everything.promises if everything.has_seen(promise)})
+
+
+def main(slot, mutants, tree, texts, words):
     """Tries what is not seen yet, keeps what was seen, and names the promises whose mutant no judge notices."""
     everything = ledger.load()
-    promises = to_see(everything, mutants, texts)
+    promises = to_see(everything, mutants, texts, words)
     wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
-    found = Seeing(slot, promises, wanted, tree).all()
-    today = datetime.date.today().isoformat()
-    kept = {promise.id: everything.seen[promise.id] for promise in everything.promises if everything.has_seen(promise)}
-    ledger.keep_seen(kept | {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
-                             for promise in promises if promise.id in found})
+    found = Seeing(slot, promises, wanted, tree, lambda seen: keep(promises, seen), words).all()
     unseen = [promise for promise in promises if promise.id not in found]
     for promise in unseen:
         say(f"promises: {promise.id}: none of its judges notices \"{promise.mutant}\"")

@@ -67,6 +67,8 @@ QUICK = ("profile.dev.package.lockstep-core.opt-level=0",
 CORE = Level("unit", ("-p", "lockstep-core", "--all-features", "--lib"), QUICK)
 AWS = Level("unit", ("-p", "lockstep-aws", "--features", "aws,lambda,schema,test-util", "--lib"), QUICK)
 OPERATE = Level("unit", ("-p", "lockstep-operate", "--all-features", "--lib"), QUICK)
+WEAVE = Level("unit", ("-p", "lockstep-weave", "--lib"), QUICK)
+COMMAND = Level("unit", ("-p", "lockstep-cli", "--bin", "lockstep"), QUICK)
 CONTRACT = Level("contract", ("-p", "lockstep-tests", "--test", "contract"), QUICK, fail_fast=True)
 PROPERTY = Level("property", ("-p", "lockstep-tests", "--test", "property"))
 MODEL = Level("model", ("-p", "lockstep-tests", "--test", "model"))
@@ -89,11 +91,13 @@ LEVELS = {
     "rust": (CORE, CONTRACT, PROPERTY, MODEL, SIMULATION),
     "service": (AWS, CONTRACT, SIMULATION),
     "operate": (OPERATE, CONTRACT, SIMULATION),
+    "weave": (WEAVE, PROPERTY),
+    "command": (COMMAND,),
     "adapter": (AWS, INTEGRATION),
     # The contract level reads little of a definition, so the dearer level goes first.
     "definition": (DEFINITION, SIMULATION, CONTRACT),
 }
-IN_ORDER = (DEFINITION, CORE, AWS, OPERATE, *LEVELS["rust"][1:], INTEGRATION)
+IN_ORDER = (DEFINITION, CORE, AWS, OPERATE, WEAVE, COMMAND, *LEVELS["rust"][1:], INTEGRATION)
 ALL_LEVELS = tuple(dict.fromkeys(level.name for level in IN_ORDER))
 
 # A test that needs this many times the processor time of the unchanged tree is stuck, and never less

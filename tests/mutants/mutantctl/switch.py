@@ -16,8 +16,8 @@ from collections import defaultdict
 from .source import Source
 
 VARIABLE = "LOCKSTEP_MUTANT"
-# The crate that all others with mutants depend on.
-LIBRARY = "core/src/lib.rs"
+# The crate that all others with mutants depend on, and the one by which those that do not name it reach it.
+LIBRARY, FACADE = "core/src/lib.rs", "shared/src/lib.rs"
 MODULE = """
 #[doc(hidden)]
 pub mod mutation {
@@ -27,6 +27,9 @@ pub mod mutation {
     }
 }
 """ % VARIABLE
+EXPORT = "\n#[doc(hidden)]\npub use lockstep_core::mutation;\n"
+# How a folder's code names the crate with the switch.
+ROOTS = {"core": "crate", "weave": "lockstep", "cli": "lockstep"}
 SIGNATURE_ENDS = re.compile(r"[;{}]")
 UNNAMED = re.compile(r"->\s*(?:&\s*(?:mut\s+)?)?impl\b")
 
@@ -59,7 +62,8 @@ class Switch:
         texts, self.regions = {}, {}
         for file, bodies in by_file.items():
             texts[file], self.regions[file] = self.compose(file, bodies)
-        texts[LIBRARY] = texts.get(LIBRARY, self.read(LIBRARY)) + MODULE
+        for library, part in ((LIBRARY, MODULE), (FACADE, EXPORT)):
+            texts[library] = texts.get(library, self.read(library)) + part
         return texts
 
     def compose(self, file, bodies):
@@ -71,7 +75,7 @@ class Switch:
             parts.append(part)
             size += len(part.encode())
 
-        root = "crate" if file.startswith("core/") else "lockstep_core"
+        root = ROOTS.get(file.split("/")[0], "lockstep_core")
         for (begin, end), mutants in sorted(bodies.items()):
             put(text[last:begin + 1])
             put(f" match {root}::mutation::active() {{")

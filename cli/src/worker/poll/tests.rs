@@ -149,6 +149,7 @@ fn begin_with(room: u8, answers: impl IntoIterator<Item = Received>, work: Notes
 impl Scene {
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         while !is_so(self) {
+            assert!(!self.ended.is_finished(), "the loop has ended before");
             tokio::task::yield_now().await;
         }
     }
@@ -286,12 +287,13 @@ async fn a_table_that_denies_access_ends_the_worker_before_its_first_receive() {
     let silent = StoreError::Unavailable("x".into());
     for probes in [vec![Err(denied())], vec![Err(silent), Err(denied())]] {
         let scene = begin_with(3, [], Notes::with_probes(probes));
-        let queue = Arc::clone(&scene.queue);
 
+        let is_over = |scene: &Scene| scene.ended.is_finished() || !scene.asked().is_empty();
+        scene.until(is_over).await;
+
+        assert!(scene.asked().is_empty());
         let ended = scene.ended.await.unwrap();
-
         assert_eq!(ended.unwrap_err(), Unusable::Table(denied()));
-        assert!(queue.asked.lock().unwrap().is_empty());
     }
 }
 

@@ -53,6 +53,25 @@ fn a_hand_over_names_its_lock_and_nothing_else_counts() {
 }
 
 #[test]
+fn no_other_event_of_lockstep_reaches_a_lock() {
+    let own = [EventKind::PermitHandedOver, EventKind::WaiterSentAway];
+    for kind in EventKind::ALL
+        .into_iter()
+        .filter(|kind| !own.contains(kind))
+    {
+        let event = json!({
+            "detail-type": kind.detail_type(),
+            "source": "lockstep",
+            "detail": { "lock": "nightly", "holder": "another", "token": 7 }
+        });
+
+        let refused = Trigger::read(event).unwrap_err().to_string();
+
+        assert!(refused.contains("detail-type"), "{kind}: {refused}");
+    }
+}
+
+#[test]
 fn what_is_needed_and_missing_or_wrong_is_named() {
     let (task, ended) = (task_event(), execution_event("FAILED", &json!("{}")));
     let (nothing, sweep) = (json!({}), json!({ "sweep": true }));

@@ -35,7 +35,10 @@ class Slot(FakeSlot):
 
 
 class Seen(unittest.TestCase):
-    def seen(self, verdicts, promises, mutants=None, sick=""):
+    def setUp(self):
+        self.kept = []
+
+    def seen(self, verdicts, promises, mutants=None, sick="", **options):
         with tempfile.TemporaryDirectory() as folder:
             slot = Slot(Path(folder), verdicts, sick)
             results = lambda tree, trust: Results(tree, Path(folder), trust)
@@ -43,7 +46,7 @@ class Seen(unittest.TestCase):
                     mock.patch.object(judge, "environment", lambda slot, extra, stack: extra), \
                     mock.patch("mutantctl.run.Results", results), mock.patch("mutantctl.run.say"), \
                     mock.patch("mutantctl.seen.say"):
-                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree").all()
+                return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree", lambda seen: self.kept.append(dict(seen)), **options).all()
 
     def test_only_the_judges_that_a_promise_names_run_and_the_first_level_that_fails_is_the_last(self):
         slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b", "contract::c", "e2e::d")])
@@ -56,6 +59,19 @@ class Seen(unittest.TestCase):
 
         self.assertEqual(found, {"one": "contract::c"})
         self.assertEqual([entry[0] for entry in slot.log if entry[1:2] == ("x",)], ["unit", "contract"])
+
+    def test_a_level_that_is_not_asked_for_is_not_built(self):
+        slot, found = self.seen({("x", "c"): "caught"}, [promise("one", "core::a::b", "contract::c")], words=["contract"])
+
+        self.assertEqual(found, {"one": "contract::c"})
+        self.assertNotIn(("unit", "build"), slot.log)
+
+    def test_what_a_level_has_seen_is_kept_before_the_next_level(self):
+        verdicts = {("x", "a::b"): "caught", ("x", "c"): "caught"}
+
+        self.seen(verdicts, [promise("one", "core::a::b"), promise("two", "contract::c")])
+
+        self.assertEqual(self.kept, [{"one": "core::a::b"}, {"one": "core::a::b", "two": "contract::c"}])
 
     def test_only_a_judge_that_fails_by_its_name_has_seen_a_mutant(self):
         for verdict in ("timeout", "counted", "unviable"):
@@ -91,6 +107,20 @@ class Seen(unittest.TestCase):
         with self.assertRaisesRegex(Problem, "fails without a mutant"):
             self.seen({("", "a::b"): "caught"}, [promise("one", "core::a::b")])
 
+    def test_a_script_reads_the_changed_tree_and_no_level_is_built(self):
+        judge_of_page = "tests/infra/test_page.py::Page.test_row"
+        page = mutant("x", "docs/page.md", "by-hand")
+        for before, expected in ((None, {"one": judge_of_page}), (judge_of_page, None)):
+            runs = iter([before, judge_of_page])
+            with self.subTest(before), mock.patch("mutantctl.seen.failed", lambda tree, names: next(runs)):
+                if expected is None:
+                    self.assertRaisesRegex(Problem, "fails without a mutant", self.seen, {}, [promise("one", judge_of_page)], [page])
+                    continue
+                slot, found = self.seen({}, [promise("one", judge_of_page, "contract::c")], [page])
+
+                self.assertEqual(found, expected)
+                self.assertEqual(slot.log, [])
+
     def test_what_was_seen_and_what_the_model_finds_by_itself_is_not_tried(self):
         everything = ledger.Ledger(
             promises=[promise("one", "core::a"), promise("two", "core::a"), promise("three", mutant="model Lost"),
@@ -99,9 +129,11 @@ class Seen(unittest.TestCase):
 
         self.assertEqual([each.id for each in to_see(everything, [mutant("x")], [])], ["two", "five"])
         self.assertEqual(to_see(everything, [mutant("x")], ["three"]), [])
+        self.assertEqual(to_see(everything, [mutant("x")], [], ["contract"]), [])
 
     def test_every_level_of_a_unit_test_has_its_own_crate(self):
-        self.assertEqual({word for word, level in LEVELS.items() if level.name == "unit"}, {"core", "shared", "operate"})
+        self.assertEqual({word for word, level in LEVELS.items() if level and level.name == "unit"},
+                         {"core", "shared", "operate", "weave", "command"})
 
 
 if __name__ == "__main__":
