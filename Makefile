@@ -16,6 +16,9 @@ WAITING   := -- --test-threads=6
 # library, and a linker for it; flags for one target only keep build scripts out of it.
 ARCH      := $(shell uname -m)
 TARGET    := $(ARCH)-unknown-linux-gnu
+# The functions that are deployed are for the processor that the template names by default. Another one goes into the stack's
+# parameter Architecture too.
+ARCHITECTURE := $(shell awk '/^  Architecture:/ {found = 1} found && /Default:/ {print $$2; exit}' infra/template.yaml)
 STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static"
 # The local stack runs functions and command from one build: what they share, the SDKs above all, is built once. So
 # its functions are static too, where `make build` leaves the linker to cargo-lambda. Features count for all of a build:
@@ -147,11 +150,11 @@ functions: tools ## build the functions for the local stack, and the demo
 deployable: tools ## build the functions and the `lockstep` command for the tests
 	$(LOCAL) -p lockstep-cli
 
-build: tools ## build the functions as they are deployed
-	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
+build: tools ## build the functions as they are deployed, for ARCHITECTURE=arm64 or x86_64; the template's default is the default
+	cargo lambda build --release --$(subst _,-,$(ARCHITECTURE)) $(addprefix -p ,$(FUNCTIONS))
 
 package: build ## one zip for each function under target/lambda, with its size, beside benches/figures.toml
-	@benches/guard zips
+	@$(if $(filter $(ARCH),$(ARCHITECTURE)),benches/guard zips,ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip))
 
 binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
@@ -197,6 +200,7 @@ promises-seen: ## see a judge of each promise fail on the mutant that the promis
 	tests/mutants/mutants seen $(PROMISES)
 	tests/promises/check
 
+bench: ARCHITECTURE := $(ARCH)
 bench: package tools ## [25 min] locks, cold starts and the deployed stack, into benches/results and docs/performance.md
 	benches/rivals/install
 	benches/locks

@@ -77,4 +77,4 @@ class Batches extends Stack {
   }
 }
 
-new Batches(new App(), 'batches');
+export const batches = new Batches(new App(), 'batches');
