@@ -30,7 +30,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-check bench-cost bench-scale validate schemas clean tools functions \
+        test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-sizes test-cdk linear storm soak mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
@@ -155,6 +155,9 @@ build: tools ## build the functions as they are deployed, for ARCHITECTURE=arm64
 
 package: build ## one zip for each function under target/lambda, with its size, beside benches/figures.toml
 	@$(if $(filter $(ARCH),$(ARCHITECTURE)),benches/guard zips,ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip))
+
+stackset: package ## infra/template.yaml after the SAM transform, with the zips beside it, for StackSets: docs/landing-zones/stacksets.md
+	@"$(dir $(realpath $(TOOLS)/sam))python" infra/transformed
 
 binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release

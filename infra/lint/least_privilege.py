@@ -109,7 +109,8 @@ class LeastPrivilege(CloudFormationLintRule):
     def match(self, cfn):
         found = []
         for path, node in nodes(cfn.template.get("Resources", {}), ["Resources"]):
-            if node.get("Effect") == "Allow":
+            # A key policy speaks of its own key, so its resource is `*`, and AWS documents these actions with a wildcard.
+            if node.get("Effect") == "Allow" and "KeyPolicy" not in path[2:]:
                 for key, message in complaints(node):
                     found.append(RuleMatch(path + [key], message))
             if node.get("Type") in WITH_ROLE and "Role" not in node.get("Properties", {}):

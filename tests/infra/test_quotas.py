@@ -21,7 +21,8 @@ class Quotas(unittest.TestCase):
         [table] = re.findall(r"<!-- what a stack takes -->\n(.*?)<!-- end -->", PAGE.read_text(), flags=re.DOTALL)
         stated = {kind: int(count) for kind, count in re.findall(r"\(`(AWS::[\w:]+)`\) \| (\d+) \|", table)}
         self.assertEqual(len(stated), len(table.splitlines()) - 2, "a row has no kind or no count")
-        self.assertEqual({kind: made[kind] for kind in stated}, stated)
+        # Of the account's log policies, which have a row because other software uses them up, a stack takes none.
+        self.assertEqual({**made, "AWS::Logs::ResourcePolicy": 0}, stated, "a kind of resource has no row, or another count")
 
     def test_no_function_reserves_concurrency(self):
         self.assertIn("No function has reserved concurrency", PAGE.read_text())
