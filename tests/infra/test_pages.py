@@ -26,7 +26,7 @@ from botocore import xform_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs" / "ways").glob("*.md")), *sorted((ROOT / "docs" / "migrate").glob("*.md")),
-         ROOT / "docs" / "landing-zones.md", *sorted((ROOT / "docs" / "landing-zones").glob("*.md")),
+         ROOT / "docs" / "time.md", ROOT / "docs" / "landing-zones.md", *sorted((ROOT / "docs" / "landing-zones").glob("*.md")),
          ROOT / "docs" / "which-way.md", ROOT / "docs" / "terraform.md",
          ROOT / "docs" / "when-to-take-something-else.md"]
 BLOCK = re.compile(r"(?:^ *<!-- from (?P<file>[^:\n]+?)(?:: (?P<part>[^\n]+?))? -->\n)?"

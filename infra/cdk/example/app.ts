@@ -4,7 +4,7 @@
  *     npx cdk deploy --context image=<image>
  */
 import * as path from 'node:path';
-import { App, Duration, Stack, StackProps } from 'aws-cdk-lib';
+import { App, Duration, Stack, StackProps, TimeZone } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -42,7 +42,7 @@ class Batches extends Stack {
       taskDefinition,
       cluster,
       assignPublicIp: true,
-      schedule: scheduler.ScheduleExpression.cron({ hour: '6', minute: '0' }),
+      schedule: scheduler.ScheduleExpression.cron({ hour: '6', minute: '0', timeZone: TimeZone.ETC_UTC }),
       maxRun: Duration.hours(2),
       alarmTopic: alerts,
     });
