@@ -127,7 +127,7 @@ test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS 
 
 # The proofs are here because this level is done before the other one on a stack.
 test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK, a crowded account
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/transcripts/record'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/landing/prove && tests/transcripts/record'
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=target/static/$(TARGET)/local/lockstep infra/cdk/check

@@ -85,13 +85,14 @@ export function addEventLog(scope: Construct, options: { stackName: string; prop
   });
   const services = { Service: ['events.amazonaws.com', 'delivery.logs.amazonaws.com'] };
   const allow = { Effect: 'Allow', Principal: services, Resource: `${arn}:*` };
-  (logGroup.node.defaultChild as logs.CfnLogGroup).resourcePolicyDocument = {
+  // An override, for the property is younger than most of the versions that this library works with.
+  (logGroup.node.defaultChild as logs.CfnLogGroup).addPropertyOverride('ResourcePolicyDocument', {
     Version: '2012-10-17',
     Statement: [
       { ...allow, Action: 'logs:CreateLogStream' },
       { ...allow, Action: 'logs:PutLogEvents', Condition: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } } },
     ],
-  };
+  });
   return logGroup;
 }
 
