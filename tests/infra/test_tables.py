@@ -31,6 +31,16 @@ def names(text):
     return {name for cell in rows(text) for name in re.findall(r"`([^`]+)`", cell)}
 
 
+def flags(module):
+    """The long flags that a module of the command's arguments declares."""
+    found = set()
+    for options, name in re.findall(r"#\[arg\((.*?)\)\]\s*(?:pub\(crate\) )?(\w+):", source(f"cli/src/args/{module}.rs"), re.DOTALL):
+        if re.search(r"\blong\b", options):
+            own = re.search(r'\blong = "([^"]+)"', options)
+            found.add("--" + (own[1] if own else name.replace("_", "-")))
+    return found
+
+
 def source(path):
     return (ROOT / path).read_text()
 
@@ -69,6 +79,17 @@ class Tables(unittest.TestCase):
         template = load("infra/template.yaml")
         self.assertEqual(set(template["Parameters"]), names(section("Parameters of the stack")))
         self.assertEqual(set(template["Outputs"]), names(section("Outputs of the stack")))
+
+    def test_every_flag_of_the_command_is_on_its_page_and_no_other(self):
+        for modules, page in ((("run", "worker", "shared"), "inside-the-container.md"), (("agent", "shared"), "agent.md"),
+                              (("weave",), "ways/weave.md"), (("operate",), "operators.md")):
+            text = (ROOT / "docs" / page).read_text()
+            known = {flag for module in modules for flag in flags(module)}
+            needed = {flag for flag in known if modules[0] != "agent" or flag in flags("agent")}
+            missing = {flag for flag in needed if not re.search(rf"{re.escape(flag)}(?![\w-])", text)}
+            self.assertEqual(set(), missing, page)
+            tables = set(re.findall(r"--[a-z][\w-]*", " ".join(cell for cell in rows(text) if cell.startswith("`--"))))
+            self.assertEqual(set(), tables - known, page)
 
     def test_no_page_counts_what_changes_by_a_word(self):
         counted = re.compile(rf"\b(?:{NUMBERS}) (?:\w+ )?(?:{COUNTED})\b", re.IGNORECASE)

