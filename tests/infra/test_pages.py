@@ -195,8 +195,9 @@ def aws_flags(service, operation):
     model = botocore.session.get_session().get_service_model(service)
     names = {xform_name(name, "-"): name for name in model.operation_names}
     shape = model.operation_model(names[operation]).input_shape
-    flags = {f"--{xform_name(member, '-')}" for member in shape.members}
-    booleans = {name for name, member in shape.members.items() if member.type_name == "boolean"}
+    members = shape.members if shape else {}
+    flags = {f"--{xform_name(member, '-')}" for member in members}
+    booleans = {name for name, member in members.items() if member.type_name == "boolean"}
     flags |= {f"--no-{xform_name(name, '-')}" for name in booleans}
     return flags | {"--query", "--output", "--region"}
 
