@@ -73,6 +73,23 @@ class Landing(unittest.TestCase):
                     may = "WorkflowKeyPolicy" in json.dumps(properties.get("ManagedPolicyArns", []))
                     self.assertEqual(reads, may, f"{file}: {name}")
 
+    def test_what_the_pages_answer_with_yes(self):
+        """docs/landing-zones/config.md and control-tower.md. infra/lint holds the policies to their actions."""
+        by_kind = {}
+        for _, kind, properties in resources(templates()["template"]):
+            by_kind.setdefault(kind, []).append(properties)
+        [table] = by_kind["AWS::DynamoDB::Table"]
+        self.assertIs(True, table["DeletionProtectionEnabled"])
+        self.assertEqual({"PointInTimeRecoveryEnabled": True}, table["PointInTimeRecoverySpecification"])
+        for permission in by_kind["AWS::Lambda::Permission"]:
+            self.assertEqual(("events.amazonaws.com", "Fn::GetAtt"), (permission["Principal"], *permission["SourceArn"]))
+        for alarm in by_kind["AWS::CloudWatch::Alarm"]:
+            self.assertEqual([[{"Ref": "AlarmTopic"}]] * 2, [alarm["AlarmActions"], alarm["OKActions"]])
+        for machine in by_kind["AWS::Serverless::StateMachine"]:
+            self.assertEqual(("ERROR", False), (machine["Logging"]["Level"], machine["Logging"]["IncludeExecutionData"]))
+        [queue] = by_kind["AWS::SQS::Queue"]
+        self.assertEqual(["Encrypts", {"Ref": "AWS::NoValue"}, True], queue["SqsManagedSseEnabled"]["Fn::If"])
+
     def test_no_parameter_of_a_rule_has_a_default_that_changes_a_stack(self):
         template = templates()["template"]
         groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
