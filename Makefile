@@ -16,6 +16,9 @@ WAITING   := -- --test-threads=6
 # library, and a linker for it; flags for one target only keep build scripts out of it.
 ARCH      := $(shell uname -m)
 TARGET    := $(ARCH)-unknown-linux-gnu
+# The functions that are deployed are for the processor that the template names by default. Another one goes into the stack's
+# parameter Architecture too.
+ARCHITECTURE := $(shell awk '/^  Architecture:/ {found = 1} found && /Default:/ {print $$2; exit}' infra/template.yaml)
 STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static"
 # The local stack runs functions and command from one build: what they share, the SDKs above all, is built once. So
 # its functions are static too, where `make build` leaves the linker to cargo-lambda. Features count for all of a build:
@@ -27,7 +30,7 @@ export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
-        test-integration test-stack test-e2e test-page up down demo build package bench bench-check bench-cost bench-scale validate schemas clean tools functions \
+        test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-sizes test-cdk linear storm soak mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
@@ -124,7 +127,7 @@ test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS 
 
 # The proofs are here because this level is done before the other one on a stack.
 test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK, a crowded account
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/transcripts/record'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/landing/prove && tests/transcripts/record'
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=target/static/$(TARGET)/local/lockstep infra/cdk/check
@@ -147,11 +150,14 @@ functions: tools ## build the functions for the local stack, and the demo
 deployable: tools ## build the functions and the `lockstep` command for the tests
 	$(LOCAL) -p lockstep-cli
 
-build: tools ## build the functions as they are deployed
-	cargo lambda build --release $(addprefix -p ,$(FUNCTIONS))
+build: tools ## build the functions as they are deployed, for ARCHITECTURE=arm64 or x86_64; the template's default is the default
+	cargo lambda build --release --$(subst _,-,$(ARCHITECTURE)) $(addprefix -p ,$(FUNCTIONS))
 
 package: build ## one zip for each function under target/lambda, with its size, beside benches/figures.toml
-	@benches/guard zips
+	@$(if $(filter $(ARCH),$(ARCHITECTURE)),benches/guard zips,ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip))
+
+stackset: package ## infra/template.yaml after the SAM transform, with the zips beside it, for StackSets: docs/landing-zones/stacksets.md
+	@"$(dir $(realpath $(TOOLS)/sam))python" infra/transformed
 
 binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
@@ -197,6 +203,7 @@ promises-seen: ## see a judge of each promise fail on the mutant that the promis
 	tests/mutants/mutants seen $(PROMISES)
 	tests/promises/check
 
+bench: ARCHITECTURE := $(ARCH)
 bench: package tools ## [25 min] locks, cold starts and the deployed stack, into benches/results and docs/performance.md
 	benches/rivals/install
 	benches/locks

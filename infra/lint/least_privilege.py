@@ -7,7 +7,8 @@ also asks for a role of their own where SAM would make one up.
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 
 # Actions for which AWS defines no resource type, so that `*` is the only resource that
-# works. Source: the Service Authorization Reference of the service.
+# works. Source: the Service Authorization Reference of the service. Those of network interfaces are
+# here because AWS asks for them on `*`.
 WITHOUT_RESOURCE_TYPE = {
     "states:SendTaskSuccess": "limited by the task token that the caller must know",
     "ecs:DescribeTaskDefinition": "reads a task definition; the tasks are limited by ecs:RunTask",
@@ -20,6 +21,13 @@ WITHOUT_RESOURCE_TYPE = {
     "logs:ListLogDeliveries": "see logs:CreateLogDelivery",
     "logs:PutResourcePolicy": "see logs:CreateLogDelivery",
     "logs:UpdateLogDelivery": "see logs:CreateLogDelivery",
+    # https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+    "ec2:CreateNetworkInterface": "Lambda makes the interface of a function in a VPC; a Deny keeps the code of the function out",
+    "ec2:DescribeNetworkInterfaces": "see ec2:CreateNetworkInterface",
+    "ec2:DescribeSubnets": "see ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface": "see ec2:CreateNetworkInterface",
+    "ec2:AssignPrivateIpAddresses": "see ec2:CreateNetworkInterface",
+    "ec2:UnassignPrivateIpAddresses": "see ec2:CreateNetworkInterface",
 }
 
 # Actions that are authorised on `*` although AWS defines a resource type, so that a condition
@@ -60,11 +68,15 @@ def nodes(node, path):
             yield from nodes(value, path + [index])
 
 
-def is_own_policy(reference):
-    """Whether a managed policy is imported from Lockstep's own stack."""
-    if not isinstance(reference, dict) or list(reference) != ["Fn::ImportValue"]:
+def is_own_policy(reference, resources):
+    """Whether a managed policy is one of the template, or is imported from Lockstep's own stack."""
+    if not isinstance(reference, dict):
         return False
-    return any(name.endswith(OWN_POLICIES) for name in strings(reference))
+    if "Fn::If" in reference:
+        return all(is_own_policy(one, resources) for one in reference["Fn::If"][1:] if one != {"Ref": "AWS::NoValue"})
+    if "Ref" in reference:
+        return resources.get(reference["Ref"], {}).get("Type") == "AWS::IAM::ManagedPolicy"
+    return list(reference) == ["Fn::ImportValue"] and any(name.endswith(OWN_POLICIES) for name in strings(reference))
 
 
 def complaints(statement):
@@ -97,14 +109,16 @@ class LeastPrivilege(CloudFormationLintRule):
     def match(self, cfn):
         found = []
         for path, node in nodes(cfn.template.get("Resources", {}), ["Resources"]):
-            if node.get("Effect") == "Allow":
+            # A key policy speaks of its own key, so its resource is `*`, and AWS documents these actions with a wildcard.
+            if node.get("Effect") == "Allow" and "KeyPolicy" not in path[2:]:
                 for key, message in complaints(node):
                     found.append(RuleMatch(path + [key], message))
             if node.get("Type") in WITH_ROLE and "Role" not in node.get("Properties", {}):
                 message = "the role that SAM makes up may write to every log group: write one"
                 found.append(RuleMatch(path + ["Type"], message))
             policies = node.get("ManagedPolicyArns", [])
-            if not isinstance(policies, list) or not all(map(is_own_policy, policies)):
+            known = cfn.template.get("Resources", {})
+            if not isinstance(policies, list) or not all(is_own_policy(one, known) for one in policies):
                 message = "a managed policy hides its actions: write the statements out"
                 found.append(RuleMatch(path + ["ManagedPolicyArns"], message))
         return found

@@ -13,6 +13,7 @@ from stackctl.settings import ACCOUNT, REGION, ROOT, architecture
 
 CDK = ROOT / "infra" / "cdk"
 STACK = "batches"
+COMMAND = ROOT / "target" / "static" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/local/lockstep"
 
 
 def cdk(*arguments, folder=CDK):
@@ -33,8 +34,13 @@ def deploy(folder):
     path = Path(folder) / "bootstrap.json"
     path.write_text(json.dumps(template, default=str))
     cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--template", str(path), folder=folder)
-    image = os.environ["LOCKSTEP_BATCH_IMAGE"]
-    cdk("deploy", STACK, "--require-approval", "never", "--context", f"image={image}", "--output", f"{folder}/cdk.out")
+    update(folder)
+
+
+def update(folder, **context):
+    values = {"image": os.environ["LOCKSTEP_BATCH_IMAGE"], **context}
+    given = [word for name, value in values.items() for word in ("--context", f"{name}={value}")]
+    cdk("deploy", STACK, "--require-approval", "never", *given, "--output", f"{folder}/cdk.out")
 
 
 def machine(part):
@@ -117,6 +123,55 @@ def other_lock(arn):
         yield f"another lock was not refused: {refused}"
 
 
+def over_a_deploy(arn, folder):
+    """Runs that wait while a new revision is deployed all run, and on that revision."""
+    family = scheduled()["work"]["runTask"]["TaskDefinition"]
+    revision = lambda: client("ecs").describe_task_definition(taskDefinition=family)["taskDefinition"]["taskDefinitionArn"]
+    before = revision()
+    operate("pause", "nightly-report", "--note", "a deploy")
+    waiting = [start(arn, {**scheduled(), "overlap": "queue", "onPaused": "wait"}) for _ in range(10)]
+    update(folder, logLevel="debug")
+    after = revision()
+    if after == before:
+        yield f"the deploy made no new revision: {after}"
+    operate("resume", "nightly-report", "--note", "deployed")
+    executions = [ended(one, 240) for one in waiting]
+    failed = [one.get("cause", one["status"]) for one in executions if one["status"] != "SUCCEEDED"]
+    ran = [json.loads(one["output"]).get("TaskDefinitionArn") for one in executions if one["status"] == "SUCCEEDED"]
+    if failed or ran != [after] * 10:
+        yield f"of ten runs over a deploy of {after}, {len(ran)} ran, on {set(ran)}: {failed}"
+    print(f"cdk: {len(ran)} runs that waited over a deploy ran on {after.rpartition('/')[2]}, queued under {before.rpartition('/')[2]}")
+
+
+def operate(*words):
+    environment = {**os.environ, "AWS_REGION": REGION, "LOCKSTEP_ACTOR": "tests"}
+    subprocess.run([COMMAND, *words, "--stack", STACK], env=environment, check=True, capture_output=True, timeout=90)
+
+
+def silent_topics():
+    """The alarms of the batch and the events go to one topic, whose deployed policy lets both services publish."""
+    listed = client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=STACK)
+    found = [one for page in listed for one in page["StackResourceSummaries"]]
+    named = lambda kind: {one["PhysicalResourceId"] for one in found if one["ResourceType"] == kind}
+    actions = {}
+    for alarm in client("cloudwatch").describe_alarms()["MetricAlarms"]:
+        if alarm["AlarmName"] in named("AWS::CloudWatch::Alarm"):
+            for topic in alarm["AlarmActions"]:
+                actions.setdefault(topic, set()).add("cloudwatch.amazonaws.com")
+    for rule in named("AWS::Events::Rule"):
+        for target in client("events").list_targets_by_rule(Rule=rule.rpartition("/")[2])["Targets"]:
+            if ":sns:" in target["Arn"]:
+                actions.setdefault(target["Arn"], set()).add("events.amazonaws.com")
+    if len(actions) != 2 or any(len(services) != 2 for services in actions.values()):
+        yield f"not two topics with alarms and events each: {actions}"
+    for topic, services in actions.items():
+        policy = json.loads(client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]["Policy"])
+        allowed = {one["Principal"].get("Service") for one in policy["Statement"] if one["Action"] in ("sns:Publish", ["sns:Publish"])
+                   and one["Effect"] == "Allow"}
+        if not services <= allowed:
+            yield f"{topic} refuses {services - allowed}"
+
+
 def in_a_workflow():
     """A workflow runs the batch as one of its states, then others under a lock, and goes on."""
     machines = client("stepfunctions").list_state_machines()["stateMachines"]
@@ -128,21 +183,21 @@ def in_a_workflow():
 
 def for_operators():
     """The lockstep command finds the functions of the stack, which are of its own version, and the locks of the runs above."""
-    command = ROOT / "target" / "static" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/local/lockstep"
     environment = {**os.environ, "AWS_REGION": REGION}
     for words, expected in ((["locks"], "succeeded"), (["doctor"], "ok      versions")):
-        asked = subprocess.run([command, *words, "--stack", STACK], env=environment, capture_output=True, text=True, timeout=90)
+        asked = subprocess.run([COMMAND, *words, "--stack", STACK], env=environment, capture_output=True, text=True, timeout=90)
         if expected not in asked.stdout.lower() or asked.returncode == 64:
             yield f"lockstep {words[0]} of the stack: {asked.returncode}: {asked.stdout}{asked.stderr}"
 
 
 def main():
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        deploy(folder)
+    folder = tempfile.TemporaryDirectory()
+    deploy(folder.name)
     print(f"cdk: deployed in {time.monotonic() - begin:.0f} s", flush=True)
     batch, workflow = machine("NightlyReport"), machine("RegionalReport")
     wrong = [
+        *silent_topics(),
         *one_of_two("batch", batch, scheduled(), scheduled(), lambda output: "StopCode" in output),
         *one_of_two("workflow", workflow, {}, {}, lambda output: output == {"report": "done"}),
         *other_lock(batch),
@@ -150,7 +205,9 @@ def main():
         *freed(batch),
         *in_a_workflow(),
         *for_operators(),
+        *over_a_deploy(batch, folder.name),
     ]
+    folder.cleanup()
     for line in wrong:
         print(f"cdk: WRONG: {line}")
     print(f"cdk: {len(wrong)} wrong, in {time.monotonic() - begin:.0f} s")

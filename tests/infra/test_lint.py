@@ -89,6 +89,32 @@ class Rules(unittest.TestCase):
         self.assertEqual([], complaints(queues(MaxLength=512)))
         self.assertEqual(["E9106"], complaints(queues()))
 
+    def test_role_has_managed_policies_that_are_written_out_only(self):
+        def role(*policies):
+            allowed = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": {"Fn::GetAtt": ["Queue", "Arn"]}}
+            trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+            document = lambda statement: {"Version": "2012-10-17", "Statement": [statement]}
+            return {
+                "Parameters": {"Arn": {"Type": "String"}}, "Conditions": {"Given": {"Fn::Equals": [{"Ref": "Arn"}, "x"]}},
+                "Resources": {
+                    "Queue": {"Type": "AWS::SQS::Queue"},
+                    "Own": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document(allowed)}},
+                    "Role": {"Type": "AWS::IAM::Role", "Properties": {
+                        "AssumeRolePolicyDocument": document(trust), "ManagedPolicyArns": list(policies)}}}}
+        own, none = {"Ref": "Own"}, {"Ref": "AWS::NoValue"}
+        self.assertEqual([], complaints(role(own, {"Fn::If": ["Given", own, none]})))
+        for other in ({"Ref": "Arn"}, {"Fn::If": ["Given", {"Ref": "Arn"}, none]}, "arn:${AWS::Partition}:iam::aws:policy/ReadOnlyAccess"):
+            self.assertEqual(["E9101"], complaints(role(own, other)), other)
+
+    def test_key_policy_speaks_of_its_own_key(self):
+        statement = {"Effect": "Allow", "Principal": {"Service": "logs.amazonaws.com"}, "Action": "kms:Encrypt*", "Resource": "*"}
+        document = {"Version": "2012-10-17", "Statement": [statement]}
+        key = {"Resources": {"Key": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": document}}}}
+        self.assertEqual([], complaints(key))
+        policy = {"Resources": {"Policy": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": {
+            "Version": "2012-10-17", "Statement": [{**statement, "Principal": None}]}}}}}
+        self.assertEqual(["E9101"], complaints(policy))
+
     def test_no_arn_names_a_partition(self):
         named = {"Resources": {"Rule": {"Type": "AWS::Events::Rule", "Properties": {
             "EventPattern": {"resources": ["arn:aws:ecs:eu-west-1:111122223333:cluster/one"]}}}}}

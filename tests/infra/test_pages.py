@@ -26,6 +26,7 @@ from botocore import xform_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs" / "ways").glob("*.md")), *sorted((ROOT / "docs" / "migrate").glob("*.md")),
+         ROOT / "docs" / "time.md", ROOT / "docs" / "landing-zones.md", *sorted((ROOT / "docs" / "landing-zones").glob("*.md")),
          ROOT / "docs" / "which-way.md", ROOT / "docs" / "terraform.md",
          ROOT / "docs" / "when-to-take-something-else.md"]
 BLOCK = re.compile(r"(?:^ *<!-- from (?P<file>[^:\n]+?)(?:: (?P<part>[^\n]+?))? -->\n)?"
@@ -194,8 +195,9 @@ def aws_flags(service, operation):
     model = botocore.session.get_session().get_service_model(service)
     names = {xform_name(name, "-"): name for name in model.operation_names}
     shape = model.operation_model(names[operation]).input_shape
-    flags = {f"--{xform_name(member, '-')}" for member in shape.members}
-    booleans = {name for name, member in shape.members.items() if member.type_name == "boolean"}
+    members = shape.members if shape else {}
+    flags = {f"--{xform_name(member, '-')}" for member in members}
+    booleans = {name for name, member in members.items() if member.type_name == "boolean"}
     flags |= {f"--no-{xform_name(name, '-')}" for name in booleans}
     return flags | {"--query", "--output", "--region"}
 
@@ -206,6 +208,8 @@ def wrong_flags(words):
     flags = [word.split("=")[0] for word in own if word.startswith("--")]
     if words[0] == "sam":
         return [flag for flag in flags if not re.search(rf"{flag}\b", sam_help(words[1]))]
+    if words[:3] == ["aws", "s3", "cp"]:  # no operation of the service
+        return [flag for flag in flags if flag != "--recursive"]
     if words[0] == "aws":
         return [flag for flag in flags if flag not in aws_flags(words[1], words[2])]
     if words[0] == "lockstep":
@@ -251,7 +255,7 @@ class Pages(unittest.TestCase):
     def test_parameters_of_commands_are_those_of_the_templates(self):
         for page in PAGES:
             for words in commands(page):
-                if words[:2] != ["sam", "deploy"]:
+                if words[:2] != ["sam", "deploy"] or "--parameter-overrides" not in words:
                     continue
                 name = words[words.index("--template-file") + 1] if "--template-file" in words else "infra/template.yaml"
                 known = yaml.load((ROOT / name).read_text(), Loader)["Parameters"]

@@ -1,27 +1,58 @@
-"""docs/scale.md says how many of each kind of resource a stack takes of an account's quotas.
+"""docs/scale.md says how many of each kind of resource a stack takes of an account's quotas: infra/quotas.toml.
 
-Run by infra/validate with the Python of cfn-lint.
+Run by infra/validate with the Python of cfn-lint. `test_quotas.py --write` writes the table.
 """
 
 import re
+import shlex
 import sys
+import tomllib
 import unittest
 from collections import Counter
 
 import yaml
-from test_pages import ROOT, Loader
+from test_pages import ROOT, Loader, wrong_flags
 
 PAGE = ROOT / "docs" / "scale.md"
+BEGIN, END = "<!-- what a stack takes -->\n", "<!-- end -->"
+
+
+def quotas():
+    return tomllib.loads((ROOT / "infra" / "quotas.toml").read_text())["quota"]
+
+
+def made():
+    template = yaml.load((ROOT / "infra" / "template.yaml").read_text(), Loader)
+    return Counter(one["Type"] for one in template["Resources"].values())
+
+
+def written(page):
+    """The page with the table as it has to be."""
+    lines = ["| of the account | a stack takes | default quota | used |", "|---|--:|---|---|"]
+    for one in quotas():
+        used = f"`{one['used']}`" if "used" in one else ""
+        lines.append(f"| {one['what']} (`{one['kind']}`) | {made()[one['kind']]} | {one['quota']} | {used} |")
+    before, _, rest = page.partition(BEGIN)
+    return before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
 
 
 class Quotas(unittest.TestCase):
+    maxDiff = None
+
     def test_page_counts_what_a_stack_takes(self):
-        template = yaml.load((ROOT / "infra" / "template.yaml").read_text(), Loader)
-        made = Counter(one["Type"] for one in template["Resources"].values())
-        [table] = re.findall(r"<!-- what a stack takes -->\n(.*?)<!-- end -->", PAGE.read_text(), flags=re.DOTALL)
-        stated = {kind: int(count) for kind, count in re.findall(r"\(`(AWS::[\w:]+)`\) \| (\d+) \|", table)}
-        self.assertEqual(len(stated), len(table.splitlines()) - 2, "a row has no kind or no count")
-        self.assertEqual({kind: made[kind] for kind in stated}, stated)
+        self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_quotas.py --write")
+
+    def test_every_kind_of_resource_has_an_entry(self):
+        # Of the account's log policies, which have an entry because other software uses them up, a stack takes none.
+        listed = [one["kind"] for one in quotas()]
+        self.assertEqual(sorted([*made(), "AWS::Logs::ResourcePolicy"]), sorted(listed))
+
+    def test_what_is_used_is_a_command_of_aws(self):
+        for one in quotas():
+            self.assertEqual("used" in one, not one["quota"].startswith("none"), one["kind"])
+            if "used" in one:
+                self.assertEqual([], wrong_flags(shlex.split(one["used"])), one["used"])
+                self.assertRegex(one["quota"], r"\]\(https://docs\.aws\.amazon\.com/")
 
     def test_no_function_reserves_concurrency(self):
         self.assertIn("No function has reserved concurrency", PAGE.read_text())
@@ -29,4 +60,7 @@ class Quotas(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    if "--write" in sys.argv:
+        PAGE.write_text(written(PAGE.read_text()))
+    else:
+        sys.exit(unittest.main())

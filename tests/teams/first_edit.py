@@ -1,23 +1,31 @@
 """The first of the three edits that guard a workflow: its ARN becomes a parameter of a stack that is deployed.
 
-docs/ways/whole-workflow.md has the command, which is run here with the names of this stack.
+docs/ways/whole-workflow.md has it. SAM keeps the answers of `--guided` in a file, and sends all of them with each deploy:
+tests/infra/test_deploys.py shows how the file changes, and here a stack is deployed with it, twice.
 """
-import re
+import json
 import subprocess
+import tempfile
+from pathlib import Path
 
 from evaluate import stack_outputs
 from probes.support import client, ended, jsonata, machine, start, unique
 from stackctl.settings import REGION, ROOT, client_environment
 
-PAGE = ROOT / "docs" / "ways" / "whole-workflow.md"
+
+def saved(values):
+    """The file of `sam deploy --guided` with its answers."""
+    overrides = " ".join(f'{name}="{value}"' for name, value in values.items())
+    common = {"stack_name": "lockstep", "region": REGION, "resolve_s3": True, "s3_prefix": "lockstep",
+              "confirm_changeset": False, "fail_on_empty_changeset": False,
+              "capabilities": "CAPABILITY_IAM CAPABILITY_NAMED_IAM CAPABILITY_AUTO_EXPAND", "parameter_overrides": overrides}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in common.items()]
+    return "\n".join(["version = 0.1", "[default.deploy.parameters]", *lines, ""])
 
 
-def deploy(workflow):
-    """Runs the page's command. It names one parameter, and no file and no region."""
-    command = re.search(r"^ *(sam deploy --parameter-overrides GuardedWorkflowArns=)\S+$", PAGE.read_text(), re.M)
-    words = [*(command[1] + workflow).split(), "--template-file", "infra/template.yaml", "--stack-name", "lockstep",
-             "--region", REGION, "--resolve-s3", "--s3-prefix", "lockstep", "--no-confirm-changeset",
-             "--capabilities", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+def deploy(file):
+    """`sam deploy` without a parameter."""
+    words = ["sam", "deploy", "--template-file", "infra/template.yaml", "--config-file", str(file)]
     result = subprocess.run(words, cwd=ROOT, env=client_environment(), stdin=subprocess.DEVNULL, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if result.returncode:
@@ -37,7 +45,11 @@ def wrong():
     request = {"lock": unique("month-end"), "work": work}
 
     before, kept = ended(start(guarded, request), 30), parameters()
-    deploy(workflow)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "samconfig.toml"
+        file.write_text(saved({**kept, "GuardedWorkflowArns": workflow}))
+        for _ in range(2):
+            deploy(file)
     after, now = ended(start(guarded, request), 30), parameters()
 
     if before["status"] != "FAILED" or "AccessDenied" not in before.get("error", "") + before.get("cause", ""):

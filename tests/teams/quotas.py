@@ -1,6 +1,7 @@
 """The sizes of what is deployed, read back from the services, beside their quotas."""
 import json
 
+from evaluate import arn
 from probes.support import client
 from stacks import ALL, TASKS, WORKFLOWS, body_of, full_lists, template
 
@@ -103,6 +104,7 @@ def entries():
     samples = {name: value.split(",")[0] for name, value in ALL[0].parameters().items()}
     # The Lockstep stack has two lists of workflows.
     samples["WorkflowArns"] = samples["GuardedWorkflowArns"]
+    samples["WorkflowKmsKeyArns"] = arn("kms", "key/11112222-3333-4444-5555-666677778888")
     for name in ("template", "team"):
         for parameter, value in full_lists(name).items():
             length = template(name)["Parameters"][parameter]["MaxLength"]

@@ -118,12 +118,20 @@ def full_lists(name):
         "ClusterArns": arn("ecs", "cluster/{}"),
         "GuardedWorkflowArns": arn("states", "stateMachine:{}"),
         "WorkflowArns": arn("states", "stateMachine:{}"),
+        "WorkflowKmsKeyArns": arn("kms", "key/{}"),
     }
     parameters = template(name)["Parameters"]
     lists = {key for key in parameters if key.endswith("Arns")}
     if not lists <= set(kinds):
         raise SystemExit(f"teams: infra/{name}.yaml has the lists {sorted(lists)}, known here are {sorted(kinds)}")
     return {key: _full(kind, parameters[key]["MaxLength"]) for key, kind in kinds.items() if key in lists}
+
+
+def ruled(name):
+    """The parameters of docs/landing-zones.md, which add statements to policies: those that a template has."""
+    network = {"SubnetIds": "subnet-0a1b2c3d", "SecurityGroupIds": "sg-0a1b2c3d"}
+    known = {"KmsKeyArn": arn("kms", "key/11112222-3333-4444-5555-666677778888"), **network}
+    return {key: value for key, value in known.items() if key in template(name)["Parameters"]}
 
 
 def _full(kind, length):
@@ -178,8 +186,8 @@ def deploy_all():
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         made = [pool.submit(create, f"{one.name}-batches", json.dumps(one.own_stack())) for one in ALL]
         made += [pool.submit(create, one.stack, team, **shared, **one.parameters()) for one in others]
-        made += [pool.submit(create, full.stack, team, **{**shared, **full_lists("team"), "LockPrefix": full.prefix}),
-                 pool.submit(create, "lockstep-full", body_of("lockstep"), **full_lists("template"),
+        made += [pool.submit(create, full.stack, team, **{**shared, **full_lists("team"), **ruled("team"), "LockPrefix": full.prefix}),
+                 pool.submit(create, "lockstep-full", body_of("lockstep"), **full_lists("template"), **ruled("template"),
                              Architecture=deploy.architecture()),
                  pool.submit(create, WIDE, body_of("lockstep"), **wildcards(), Architecture=deploy.architecture())]
         for one in made:

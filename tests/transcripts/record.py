@@ -42,7 +42,7 @@ def questions():
            lambda: ["show", "accounts"], 0, ["last success", "success missing since", "succeeded"])
     yield ("How did the runs of the last weeks end?", lambda: situations.ran("export"),
            lambda: ["history", "export", "--from", "2026-01-01T00:00:00Z", "--output", "csv"], 0, ["succeeded", "export"])
-    yield ("The database goes down tonight. How is everything stopped, and waited for?",
+    yield ("The database goes down tonight. How are locks closed, and their runs waited for?",
            lambda: (situations.idle("nightly/a"), situations.at_work("nightly/b", seconds=15),
                     situations.listed("nightly/a", "nightly/b")),
            lambda: ["pause", "--prefix", "nightly/", "--drain", *NOTE], 0, ["paused: 2"])

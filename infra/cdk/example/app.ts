@@ -1,10 +1,10 @@
 /**
  * A nightly batch, a workflow and a part of a workflow, each of which never overlaps with itself.
  *
- *     npx cdk deploy --context image=<image>
+ *     npx cdk deploy --context image=<image> --context logLevel=debug
  */
 import * as path from 'node:path';
-import { App, Duration, Stack, StackProps } from 'aws-cdk-lib';
+import { App, Duration, Stack, StackProps, TimeZone } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -30,6 +30,7 @@ class Batches extends Stack {
     const taskDefinition = new ecs.FargateTaskDefinition(this, 'Report');
     const container = taskDefinition.addContainer('app', {
       image: ecs.ContainerImage.fromRegistry(this.node.tryGetContext('image') ?? 'public.ecr.aws/docker/library/busybox:1.37'),
+      environment: { LOG_LEVEL: this.node.tryGetContext('logLevel') ?? 'info' },
       logging: ecs.LogDriver.awsLogs({ streamPrefix: 'report', logRetention: logs.RetentionDays.ONE_WEEK }),
     });
 
@@ -42,7 +43,7 @@ class Batches extends Stack {
       taskDefinition,
       cluster,
       assignPublicIp: true,
-      schedule: scheduler.ScheduleExpression.cron({ hour: '6', minute: '0' }),
+      schedule: scheduler.ScheduleExpression.cron({ hour: '6', minute: '0', timeZone: TimeZone.ETC_UTC }),
       maxRun: Duration.hours(2),
       alarmTopic: alerts,
     });
@@ -77,4 +78,4 @@ class Batches extends Stack {
   }
 }
 
-new Batches(new App(), 'batches');
+export const batches = new Batches(new App(), 'batches');

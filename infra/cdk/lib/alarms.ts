@@ -2,7 +2,6 @@ import { ArnFormat, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
-import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sns from 'aws-cdk-lib/aws-sns';
@@ -10,6 +9,7 @@ import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { addEventMessages } from './event-messages';
 import { LockstepProps } from './lockstep-props';
+import { allowPublishers } from './publishers';
 
 /** What the alarms watch, and who receives them. */
 export interface AlarmOptions {
@@ -81,28 +81,25 @@ export function addEventLog(scope: Construct, options: { stackName: string; prop
     logGroupName,
     retention: options.props.eventRetention ?? logs.RetentionDays.THREE_MONTHS,
     removalPolicy: RemovalPolicy.DESTROY,
+    encryptionKey: options.props.key,
   });
   const services = { Service: ['events.amazonaws.com', 'delivery.logs.amazonaws.com'] };
   const allow = { Effect: 'Allow', Principal: services, Resource: `${arn}:*` };
-  (logGroup.node.defaultChild as logs.CfnLogGroup).resourcePolicyDocument = {
+  // An override, for the property is younger than most of the versions that this library works with.
+  (logGroup.node.defaultChild as logs.CfnLogGroup).addPropertyOverride('ResourcePolicyDocument', {
     Version: '2012-10-17',
     Statement: [
       { ...allow, Action: 'logs:CreateLogStream' },
       { ...allow, Action: 'logs:PutLogEvents', Condition: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } } },
     ],
-  };
+  });
   return logGroup;
 }
 
 /** Adds the topic of the alarms. It is there without alarms too, because its ARN is exported. */
-function addTopic(scope: Construct, { alarmEmail, alarmKey }: LockstepProps): sns.Topic {
-  const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: alarmKey });
-  const publish = (service: string, conditions?: { [operator: string]: object }) => topic.addToResourcePolicy(new iam.PolicyStatement({
-    principals: [new iam.ServicePrincipal(service)], actions: ['sns:Publish'], resources: [topic.topicArn], conditions,
-  }));
-  // No condition: EventBridge publishes to no topic whose policy has one.
-  publish('events.amazonaws.com');
-  publish('cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': Stack.of(scope).account } });
+function addTopic(scope: Construct, { alarmEmail, alarmKey, key }: LockstepProps): sns.Topic {
+  const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: alarmKey ?? key });
+  allowPublishers(topic);
   if (alarmEmail) {
     new sns.CfnSubscription(scope, 'AlarmMails', { topicArn: topic.topicArn, protocol: 'email', endpoint: alarmEmail });
   }

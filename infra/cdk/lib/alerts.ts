@@ -1,16 +1,19 @@
 import * as events from 'aws-cdk-lib/aws-events';
-import * as iam from 'aws-cdk-lib/aws-iam';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { addEventMessages } from './event-messages';
 import { Lockstep } from './lockstep';
+import { allowPublishers } from './publishers';
 
 /** Props of `LockstepAlerts`. */
 export interface LockstepAlertsProps {
   /** The Lockstep whose events are sent. */
   readonly lockstep: Lockstep;
 
-  /** Topic that receives a message for each event, with its reason and what to do. */
+  /**
+   * Topic that receives a message for each event, with its reason and what to do. The policy of an imported topic has to
+   * allow events.amazonaws.com `sns:Publish`, without a condition.
+   */
   readonly topic: sns.ITopic;
 
   /**
@@ -33,8 +36,6 @@ export class LockstepAlerts extends Construct {
     super(scope, id);
     const { lockstep, topic, detailTypes } = props;
     this.rule = addEventMessages(this, 'Rule', topic, lockstep.eventBus, detailTypes);
-    topic.addToResourcePolicy(new iam.PolicyStatement({
-      principals: [new iam.ServicePrincipal('events.amazonaws.com')], actions: ['sns:Publish'], resources: [topic.topicArn],
-    }));
+    allowPublishers(topic);
   }
 }

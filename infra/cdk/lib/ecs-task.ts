@@ -1,3 +1,4 @@
+import { Stack, Token } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import { IConstruct } from 'constructs';
@@ -48,6 +49,24 @@ export interface EcsTaskOptions {
   readonly assignPublicIp?: boolean;
 }
 
+/**
+ * Returns what RunTask names a task definition by, and the ARNs of its permission. A definition of the app goes by its family:
+ * a run that waits while a new revision is deployed then starts the new one, as CloudFormation deregisters the one before. A
+ * definition that is imported with a revision keeps it.
+ *
+ * https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
+ */
+export function definitionOf(task: ecs.ITaskDefinition): { name: string; arns: string[] } {
+  if (task instanceof ecs.TaskDefinition) {
+    const resourceName = `${task.family}:*`;
+    return { name: task.family, arns: [Stack.of(task).formatArn({ service: 'ecs', resource: 'task-definition', resourceName })] };
+  }
+  const arn = task.taskDefinitionArn;
+  // RunTask is authorised on the ARN with a revision. What a token stands for may have one.
+  const every = `${arn}:*`;
+  return { name: arn, arns: Token.isUnresolved(arn) ? [arn, every] : [/:\d+$/.test(arn) ? arn : every] };
+}
+
 /** Returns `work` of a request that runs a task. */
 export function runTask(scope: IConstruct, task: ecs.ITaskDefinition, cluster: ecs.ICluster, options: EcsTaskOptions): { [field: string]: any } {
   const defaultContainer = task instanceof ecs.TaskDefinition ? task.defaultContainer?.containerName : undefined;
@@ -65,7 +84,7 @@ export function runTask(scope: IConstruct, task: ecs.ITaskDefinition, cluster: e
     ...(container !== undefined && { container }),
     runTask: {
       Cluster: cluster.clusterArn,
-      TaskDefinition: task.taskDefinitionArn,
+      TaskDefinition: definitionOf(task).name,
       LaunchType: task.isFargateCompatible ? 'FARGATE' : 'EC2',
       ...network(scope, task, cluster, options),
       ...((command ?? environment) && { Overrides: { ContainerOverrides: [override] } }),

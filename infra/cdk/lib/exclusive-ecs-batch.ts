@@ -9,8 +9,9 @@ import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { EcsTaskOptions } from './ecs-task';
 import { ExclusiveRun } from './exclusive-run';
-import { LockOptions } from './lock-options';
+import { LockOptions, OverlapPolicy } from './lock-options';
 import { Lockstep } from './lockstep';
+import { allowPublishers } from './publishers';
 
 /** Props of `ExclusiveEcsBatch`. */
 export interface ExclusiveEcsBatchProps extends LockOptions, EcsTaskOptions {
@@ -41,7 +42,8 @@ export interface ExclusiveEcsBatchProps extends LockOptions, EcsTaskOptions {
   readonly scheduleRole?: iam.IRole;
 
   /**
-   * Topic of two alarms: a run failed; the schedule could not start a run.
+   * Topic of the alarms: a run failed; a run was stopped; the schedule could not start a run. The policy of an imported
+   * topic has to allow cloudwatch.amazonaws.com `sns:Publish`.
    *
    * @default - no alarms
    */
@@ -76,7 +78,7 @@ export class ExclusiveEcsBatch extends Construct {
       }),
     });
     if (alarmTopic) {
-      this.addAlarms(alarmTopic);
+      this.addAlarms(alarmTopic, run.overlap !== OverlapPolicy.REPLACE);
     }
   }
 
@@ -85,7 +87,14 @@ export class ExclusiveEcsBatch extends Construct {
     return this.run.runStateMachine.metricFailed(props);
   }
 
-  private addAlarms(topic: sns.ITopic): void {
+  /** Executions that were stopped: by an operator, by Lockstep because the run was stale, or by a run that replaced it. */
+  public metricStoppedRuns(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
+    return this.run.runStateMachine.metricAborted(props);
+  }
+
+  /** Where runs replace each other, a run that is stopped is no fault. */
+  private addAlarms(topic: sns.ITopic, stopsAreFaults: boolean): void {
+    allowPublishers(topic);
     const alarm = (id: string, metric: cloudwatch.Metric, alarmDescription: string) => {
       new cloudwatch.Alarm(this, id, {
         metric,
@@ -97,6 +106,9 @@ export class ExclusiveEcsBatch extends Construct {
       }).addAlarmAction(new actions.SnsAction(topic));
     };
     alarm('RunFailed', this.metricFailedRuns(), 'A run of the batch failed');
+    if (stopsAreFaults) {
+      alarm('RunStopped', this.metricStoppedRuns(), 'A run of the batch was stopped');
+    }
     alarm('TickMissed', this.missedTicks.metricApproximateNumberOfMessagesVisible(), 'The schedule could not start a run');
   }
 }

@@ -5,6 +5,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
+import { Organisation } from './organisation';
 import { Statements } from './statements';
 
 /** The definition, which `npm run assets` copies from statemachines. */
@@ -36,6 +37,7 @@ export interface MachineOptions {
   readonly statements: Statements;
   readonly logGroupName: string;
   readonly logRetention: logs.RetentionDays;
+  readonly organisation: Organisation;
   readonly lockPrefix: string;
   readonly stateMachineName?: string;
 }
@@ -64,9 +66,12 @@ export function addExclusiveRun(scope: Construct, options: MachineOptions): { ma
   const logGroup = new logs.LogGroup(scope, 'ExclusiveRunLogGroup', {
     logGroupName: options.logGroupName,
     retention: options.logRetention,
+    encryptionKey: options.organisation.key,
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const role = new iam.Role(scope, 'ExclusiveRunRole', {
+    ...options.organisation.ofRoles,
+    managedPolicies: options.organisation.readerPolicies,
     assumedBy: new iam.ServicePrincipal('states.amazonaws.com', {
       conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(scope).account } },
     }),

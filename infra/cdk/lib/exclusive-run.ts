@@ -9,7 +9,7 @@ import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Construct } from 'constructs';
 import { badProp } from './checks';
-import { EcsTaskOptions, runTask } from './ecs-task';
+import { definitionOf, EcsTaskOptions, runTask } from './ecs-task';
 import { addExclusiveRun, grantNestedRun, stoppableName } from './exclusive-run-machine';
 import { lockFields, LockOptions } from './lock-options';
 import { Lockstep } from './lockstep';
@@ -96,6 +96,7 @@ export class ExclusiveRun extends Construct {
       statements,
       logGroupName: `/aws/vendedlogs/states/${name}`,
       logRetention: lockstep._logRetention,
+      organisation: lockstep._organisation,
       lockPrefix: props.lockName,
       stateMachineName: name,
     });
@@ -193,8 +194,12 @@ export class ExclusiveRun extends Construct {
     const work = runTask(this, task, cluster, props);
     // The execution role may be made by what is added to the task definition later.
     const roles = Lazy.list({ produce: () => [task.taskRole, task.executionRole].flatMap((role) => (role ? [role.roleArn] : [])) });
+    // The request has the family, which refers to nothing.
+    if (task instanceof ecs.TaskDefinition) {
+      this.runStateMachine.node.addDependency(task.node.defaultChild!);
+    }
     const finds = work.container === undefined ? [statements.findContainer()] : [];
-    this.allow('TaskPolicy', [...statements.runTasks([task.taskDefinitionArn]), ...finds, statements.passRoles(roles)]);
+    this.allow('TaskPolicy', [...statements.runTasks(definitionOf(task).arns), ...finds, statements.passRoles(roles)]);
     return work;
   }
 

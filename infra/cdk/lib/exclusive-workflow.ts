@@ -38,6 +38,7 @@ export class ExclusiveWorkflow extends Construct {
         destination: new logs.LogGroup(this, 'LogGroup', {
           logGroupName: `/aws/vendedlogs/states/${name}`,
           retention: props.lockstep._logRetention,
+          encryptionKey: props.lockstep._organisation.key,
           removalPolicy: RemovalPolicy.DESTROY,
         }),
         level: sfn.LogLevel.ERROR,

@@ -6,6 +6,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { badProp } from './checks';
+import { Organisation } from './organisation';
 import { Statements } from './statements';
 
 export interface FunctionOptions {
@@ -19,6 +20,7 @@ export interface FunctionOptions {
   readonly timeout?: Duration;
   readonly environment: { [name: string]: string };
   readonly statements: iam.PolicyStatement[];
+  readonly managedPolicies: iam.IManagedPolicy[];
 }
 
 export interface CommonFunctionOptions {
@@ -28,6 +30,7 @@ export interface CommonFunctionOptions {
   readonly logRetention: logs.RetentionDays;
   readonly stackName: string;
   readonly statements: Statements;
+  readonly organisation: Organisation;
 }
 
 /** Returns what cargo lambda built: a zip, or a folder with the executable. */
@@ -51,15 +54,20 @@ export function addFunction(scope: Construct, common: CommonFunctionOptions, own
   const logGroup = new logs.LogGroup(scope, `${own.id}LogGroup`, {
     logGroupName: `/aws/lambda/${common.stackName}-${own.name}`,
     retention: common.logRetention,
+    encryptionKey: common.organisation.key,
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const role = new iam.Role(scope, `${own.id}Role`, {
+    ...common.organisation.ofRoles,
     assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com'),
+    managedPolicies: own.managedPolicies,
     inlinePolicies: {
       [own.name]: new iam.PolicyDocument({ statements: [common.statements.writeLogs(logGroup.logGroupArn), ...own.statements] }),
     },
   });
   return new lambda.Function(scope, `${own.id}Function`, {
+    ...common.organisation.network,
+    environmentEncryption: common.organisation.key,
     description: own.description,
     code: code(scope, common.functionsPath, own.folder ?? own.name),
     runtime: lambda.Runtime.PROVIDED_AL2023,

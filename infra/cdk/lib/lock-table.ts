@@ -1,14 +1,16 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 
 /** Adds the lock table. It holds the fencing tokens: without it, tokens would start over. So it outlives the stack. */
-export function addLockTable(scope: Construct): dynamodb.Table {
+export function addLockTable(scope: Construct, encryptionKey?: kms.IKey): dynamodb.Table {
   const table = new dynamodb.Table(scope, 'LockTable', {
     partitionKey: { name: 'pk', type: dynamodb.AttributeType.STRING },
     sortKey: { name: 'sk', type: dynamodb.AttributeType.STRING },
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
     deletionProtection: true,
+    ...(encryptionKey && { encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED, encryptionKey }),
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     timeToLiveAttribute: 'ttl',
     removalPolicy: RemovalPolicy.RETAIN,

@@ -1,5 +1,7 @@
 import { Duration, Token } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as events from 'aws-cdk-lib/aws-events';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
@@ -108,9 +110,9 @@ export interface LockstepProps {
 
   /**
    * Key that encrypts the messages of the topic. Its policy has to allow cloudwatch.amazonaws.com and
-   * events.amazonaws.com `kms:Decrypt` and `kms:GenerateDataKey*`.
+   * events.amazonaws.com `kms:Decrypt` and `kms:GenerateDataKey*`, which a key of the app gets here.
    *
-   * @default - no encryption
+   * @default - key
    */
   readonly alarmKey?: kms.IKey;
 
@@ -153,6 +155,58 @@ export interface LockstepProps {
    * @default - no others; check-running-executions may list every state machine of this account and region
    */
   readonly workflowArns?: string[];
+
+  /**
+   * Customer managed keys that encrypt workflows which an exclusive-run starts, or which hold locks. The functions and each
+   * exclusive-run may decrypt data of state machines with them. Up to 1,024 characters of ARNs, joined by commas.
+   *
+   * @default - none
+   */
+  readonly workflowKeys?: kms.IKey[];
+
+  /**
+   * Permissions boundary of the roles that this library makes. Roles that the CDK makes by itself, such as those of schedules,
+   * get one by `iam.PermissionsBoundary.of(stack).apply()`.
+   *
+   * @default - none
+   */
+  readonly permissionsBoundary?: iam.IManagedPolicy;
+
+  /**
+   * Path of the roles that this library makes.
+   *
+   * @default /
+   */
+  readonly rolePath?: string;
+
+  /**
+   * Network that the functions run in. They need a way to DynamoDB, Step Functions, ECS and EventBridge.
+   *
+   * @default - no VPC of yours
+   */
+  readonly vpc?: ec2.IVpc;
+
+  /**
+   * Subnets of the functions, with `vpc` only.
+   *
+   * @default - the private subnets of the VPC
+   */
+  readonly vpcSubnets?: ec2.SubnetSelection;
+
+  /**
+   * Security groups of the functions, with `vpc` only. They let HTTPS out.
+   *
+   * @default - a new one, which lets everything out
+   */
+  readonly securityGroups?: ec2.ISecurityGroup[];
+
+  /**
+   * Customer managed key that encrypts the table, the dead-letter queue, the topic, the log groups and the environment of the
+   * functions. A key of the app gets the statements that its policy needs; docs/landing-zones.md has them for others.
+   *
+   * @default - keys that AWS owns
+   */
+  readonly key?: kms.IKey;
 }
 
 const STATE_MACHINE = /^arn:[a-z-]+:states:[a-z0-9-]+:\d{12}:stateMachine:[A-Za-z0-9_*-]+$/;

@@ -17,6 +17,7 @@ import { addFunction, CommonFunctionOptions } from './functions';
 import { addLockTable } from './lock-table';
 import { checkProps, LockstepProps, LogLevel } from './lockstep-props';
 import { LockMetrics } from './metrics';
+import { addOrganisation, checkOrganisation, Organisation } from './organisation';
 import { addReaperTriggers } from './reaper-triggers';
 import { Statements } from './statements';
 
@@ -71,6 +72,9 @@ export class Lockstep extends Construct {
   /** Whether a lock has metrics of its own. */
   public readonly metricsPerLock: boolean;
 
+  /** @internal */
+  public readonly _organisation: Organisation;
+
   private readonly statements: Statements;
   private readonly props: LockstepProps;
   private readonly prefix: string;
@@ -78,13 +82,15 @@ export class Lockstep extends Construct {
   constructor(scope: Construct, id: string, props: LockstepProps) {
     super(scope, id);
     checkProps(this, props);
+    checkOrganisation(this, props);
     this.checkStack();
     this.props = props;
     this.prefix = Stack.of(this).stackName;
     this.metricsPerLock = props.metricsPerLock ?? false;
     this.statements = new Statements(Stack.of(this), props.clusterArns ?? []);
+    this._organisation = addOrganisation(this, this.statements, props);
     this.eventBus = props.eventBus ?? events.EventBus.fromEventBusName(this, 'EventBus', 'default');
-    this.table = addLockTable(this);
+    this.table = addLockTable(this, props.key);
 
     this.eventLogGroup = addEventLog(this, { stackName: this.prefix, props });
 
@@ -105,9 +111,9 @@ export class Lockstep extends Construct {
       'Lists and shows locks and their history', [...this.statements.view(this.table), readEvents], Duration.seconds(30), 'operate');
     this.dashboard = addDashboard(this, this.viewFunction);
     this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
-      'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])]);
+      'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])], undefined, undefined, []);
 
-    this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props.eventBus);
+    this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props);
     this.alarmTopic = addAlarms(this, {
       eventLog: this.eventLogGroup,
       stackName: this.prefix, props, table: this.table, reaper: this.reaperFunction, deadLetters: this.recoveryDeadLetters,
@@ -237,9 +243,15 @@ export class Lockstep extends Construct {
       logRetention: this._logRetention,
       stackName: this.prefix,
       statements: this.statements,
+      organisation: this._organisation,
     };
-    return (id: string, name: string, description: string, statements: iam.PolicyStatement[], timeout?: Duration, folder?: string) =>
-      addFunction(this, common, { id, name, description, statements, timeout, folder, environment });
+    const { functionPolicies, readerPolicies } = this._organisation;
+    return (
+      id: string, name: string, description: string, statements: iam.PolicyStatement[], timeout?: Duration, folder?: string,
+      readers = readerPolicies,
+    ) => addFunction(this, common, {
+      id, name, description, statements, timeout, folder, environment, managedPolicies: [...functionPolicies, ...readers],
+    });
   }
 
   private addSharedRun(): sfn.StateMachine {
@@ -248,6 +260,7 @@ export class Lockstep extends Construct {
       statements: this.statements,
       logGroupName: `/aws/vendedlogs/states/${this.prefix}-exclusive-run`,
       logRetention: this._logRetention,
+      organisation: this._organisation,
       lockPrefix: '',
     });
     const { taskDefinitionArns = [], taskRoleArns = [], guardedWorkflowArns = [] } = this.props;
@@ -288,7 +301,8 @@ export class Lockstep extends Construct {
   }
 
   private containerStatements(lockPrefix?: string): iam.PolicyStatement[] {
-    return this.statements.container(this.table, this.eventBus, this.holders(), lockPrefix);
+    const items = this.statements.container(this.table, this.eventBus, this.holders(), lockPrefix);
+    return this.props.key ? [...items, this.statements.useKey(this.props.key, 'dynamodb')] : items;
   }
 
   private attach(id: string, roles: iam.IRole[], statements: iam.PolicyStatement[]): void {

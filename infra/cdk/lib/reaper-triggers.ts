@@ -5,12 +5,14 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { LockstepProps } from './lockstep-props';
 
 /** Adds the events and the sweep that invoke the reaper, and returns the queue of what could not be delivered. */
-export function addReaperTriggers(scope: Construct, reaper: lambda.Function, eventBus?: events.IEventBus): sqs.Queue {
+export function addReaperTriggers(scope: Construct, reaper: lambda.Function, { eventBus, key }: LockstepProps): sqs.Queue {
   // The sweep finds dead holders without these events.
   const deadLetterQueue = new sqs.Queue(scope, 'RecoveryDeadLetters', {
-    encryption: sqs.QueueEncryption.SQS_MANAGED,
+    encryption: key ? sqs.QueueEncryption.KMS : sqs.QueueEncryption.SQS_MANAGED,
+    encryptionMasterKey: key,
     retentionPeriod: Duration.days(14),
   });
   const invoke = (maxEventAge: Duration, retryAttempts: number) =>

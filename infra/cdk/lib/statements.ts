@@ -2,12 +2,17 @@ import { ArnFormat, Stack, Token } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 
 const READ_ACTIONS = ['dynamodb:GetItem', 'dynamodb:Query'];
 const ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
+
+/** What Lambda needs to run a function in a VPC. */
+const INTERFACE_ACTIONS = ['ec2:CreateNetworkInterface', 'ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets',
+  'ec2:DeleteNetworkInterface', 'ec2:AssignPrivateIpAddresses', 'ec2:UnassignPrivateIpAddresses'];
 
 /** The partition of the key that seals task tokens. */
 const TOKEN_KEY = '#token-key';
@@ -222,6 +227,28 @@ export class Statements {
 
   passRoles(roleArns: string[]): iam.PolicyStatement {
     return allow(['iam:PassRole'], roleArns, { StringEquals: { 'iam:PassedToService': 'ecs-tasks.amazonaws.com' } });
+  }
+
+  /** Lambda makes the network interfaces of a function; its code may not. */
+  networkInterfaces(): iam.PolicyStatement[] {
+    const conditions = { Null: { 'lambda:SourceFunctionArn': 'false' } };
+    return [
+      allow(INTERFACE_ACTIONS, ['*']),
+      new iam.PolicyStatement({ effect: iam.Effect.DENY, actions: INTERFACE_ACTIONS, resources: ['*'], conditions }),
+    ];
+  }
+
+  /** What services do with a key on behalf of the caller. */
+  useKey(key: kms.IKey, ...services: string[]): iam.PolicyStatement {
+    const actions = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'];
+    const via = services.map((service) => `${service}.${this.stack.region}.${this.stack.urlSuffix}`);
+    return allow(actions, [key.keyArn], { StringEquals: { 'kms:ViaService': via } });
+  }
+
+  /** Step Functions names the state machine whose data it decrypts, so these keys open nothing else. */
+  readWorkflows(keys: kms.IKey[]): iam.PolicyStatement {
+    const conditions = { Null: { 'kms:EncryptionContext:aws:states:stateMachineArn': 'false' } };
+    return allow(['kms:Decrypt'], keys.map((key) => key.keyArn), conditions);
   }
 
   /** The workflows of exclusive-run, and the executions that exclusive-run has named. */

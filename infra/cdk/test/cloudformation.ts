@@ -8,7 +8,7 @@ export const ROOT = path.resolve(__dirname, '..', '..', '..', '..');
 /** Any JSON value. */
 export type Json = any;
 
-const FUNCTIONS = ['Ref', 'Sub', 'GetAtt', 'If', 'Not', 'Equals', 'Join', 'Split', 'Select', 'ImportValue'];
+const FUNCTIONS = ['Ref', 'Sub', 'GetAtt', 'If', 'Not', 'And', 'Equals', 'Join', 'Split', 'Select', 'ImportValue'];
 
 function longForm(name: string, value: Json): Json {
   if (name === 'Ref') {
@@ -79,11 +79,13 @@ export class Evaluator {
       case 'Fn::Sub': return this.sub(argument);
       case 'Fn::If': return this.value(argument[this.condition(argument[0]) ? 1 : 2]);
       case 'Fn::ImportValue': return `<${this.value(argument)}>`;
+      case 'Fn::And': return this.value(argument).every(Boolean);
       case 'Fn::Not': return !this.value(argument[0]);
       case 'Fn::Equals': return this.value(argument[0]) === this.value(argument[1]);
       case 'Fn::Join': return this.value(argument[1]).join(argument[0]);
       case 'Fn::Split': return this.value(argument[1]).split(argument[0]);
-      case 'Fn::Select': return this.value(argument[1])[Number(argument[0])];
+      // A part of what is known at deploy time only.
+      case 'Fn::Select': return this.value(argument[1])[Number(argument[0])] ?? `<${JSON.stringify(argument)}>`;
       default:
         return Object.fromEntries(Object.entries(node).map(([name, item]) => [name, this.value(item)])
           .filter(([, item]) => item !== '<AWS::NoValue>'));

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { App, Duration, Stack } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as events from 'aws-cdk-lib/aws-events';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
@@ -18,6 +20,8 @@ const WORKFLOWS = ['arn:aws:states:eu-west-1:111122223333:stateMachine:etl-*', '
 const TASKS = ['arn:aws:ecs:eu-west-1:111122223333:task-definition/report:*'];
 const ROLES = ['arn:aws:iam::111122223333:role/batches/*'];
 const KEY = 'arn:aws:kms:eu-west-1:111122223333:key/11112222-3333-4444-5555-666677778888';
+const WORKFLOW_KEYS = [1, 2].map((number) => KEY.replace(/8$/, `${number}`));
+const BOUNDARY = 'arn:aws:iam::111122223333:policy/boundary';
 const GUARDED = ['arn:aws:states:eu-west-1:111122223333:stateMachine:nightly-*'];
 
 /** Each parameter with a value that is not its default, and the same as props. */
@@ -39,7 +43,23 @@ const PARAMETERS: { [name: string]: [string, (stack: Stack) => Partial<LockstepP
   Alarms: ['false', () => ({ alarms: false })],
   AlarmEmail: ['oncall@example.com', () => ({ alarmEmail: 'oncall@example.com' })],
   AlarmKmsKeyArn: [KEY, (stack) => ({ alarmKey: kms.Key.fromKeyArn(stack, 'Key', KEY) })],
+  WorkflowKmsKeyArns: [WORKFLOW_KEYS.join(), (stack) => ({
+    workflowKeys: WORKFLOW_KEYS.map((arn, number) => kms.Key.fromKeyArn(stack, `WorkflowKey${number}`, arn)),
+  })],
+  PermissionsBoundaryArn: [BOUNDARY, (stack) => ({ permissionsBoundary: iam.ManagedPolicy.fromManagedPolicyArn(stack, 'Boundary', BOUNDARY) })],
+  RolePath: ['/batches/', () => ({ rolePath: '/batches/' })],
+  KmsKeyArn: [KEY.replace(/8$/, '9'), (stack) => ({ key: kms.Key.fromKeyArn(stack, 'OwnKey', KEY.replace(/8$/, '9')) })],
+  ...network(),
 };
+
+/** Two parameters that belong together: without one of them there is no network. */
+function network(): { [name: string]: [string, (stack: Stack) => Partial<LockstepProps>] } {
+  const props = (stack: Stack) => ({
+    vpc: ec2.Vpc.fromVpcAttributes(stack, 'Vpc', { vpcId: 'vpc-1', availabilityZones: ['a', 'b'], privateSubnetIds: ['subnet-0a1b2c3d', 'subnet-1a2b3c4d'] }),
+    securityGroups: [ec2.SecurityGroup.fromSecurityGroupId(stack, 'Group', 'sg-0a1b2c3d', { mutable: false })],
+  });
+  return { SubnetIds: ['subnet-0a1b2c3d,subnet-1a2b3c4d', props], SecurityGroupIds: ['sg-0a1b2c3d', () => ({})] };
+}
 
 /** `Lockstep` followed by the id and eight digits: construct ids are the logical ids of the SAM template. */
 function nameOf(logicalId: string): string {
@@ -83,7 +103,8 @@ test('the defaults make what the SAM template makes', () => {
 
 /** The template and the construct with all parameters, without one of them if it is named. */
 function both(without?: string): [Json, Json] {
-  const given = Object.entries(PARAMETERS).filter(([name]) => name !== without);
+  const left = without === 'SecurityGroupIds' ? 'SubnetIds' : without;
+  const given = Object.entries(PARAMETERS).filter(([name]) => name !== left);
   const props = (stack: Stack) => Object.assign({}, ...given.map(([, [, of]]) => of(stack)));
   return [ofCdk(props), ofSam(Object.fromEntries(given.map(([name, [value]]) => [name, value])))];
 }

@@ -89,7 +89,9 @@ function roles(resources: { [name: string]: Json }): { [name: string]: Json } {
       found[name] = {
         trusts: permissions(Properties.AssumeRolePolicyDocument.Statement),
         permissions: permissions([...own, ...attached]),
-        managed: Properties.ManagedPolicyArns ?? [],
+        managed: [...(Properties.ManagedPolicyArns ?? [])].sort(),
+        path: Properties.Path ?? '/',
+        boundary: Properties.PermissionsBoundary,
       };
     }
   }

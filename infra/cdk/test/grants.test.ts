@@ -78,7 +78,7 @@ function beside(props: (parts: Scene) => Partial<ExclusiveRunProps>, lists: { [p
 
 test('a run of a task may do what a team with this task may do, but for tags and unnamed containers', () => {
   const [run, team] = beside(({ taskDefinition, cluster }) => ({ taskDefinition, cluster }), {
-    TaskDefinitionArns: '<Task>',
+    TaskDefinitionArns: 'arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:task-definition/TestTask65AB24DD:*',
     TaskRoleArns: 'arn:<AWS::Partition>:iam::<AWS::AccountId>:role/report-task',
     ClusterArns: 'arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:cluster/batches',
   });

@@ -22,6 +22,7 @@ const REASONS: [RegExp, string][] = [
   [/^IAM5\[.*:execution:(<.*>|\{.*\}):\*\]$/, 'The executions of one state machine.'],
   [/^IAM5\[.*:stateMachine:\*\]$/, 'ListExecutions returns names and times. workflowArns limits it.'],
   [/^IAM5\[.*:stack\/Test\/\*\]$/, 'The id of this stack is not known when it is described by its name.'],
+  [/^IAM5\[.*:task-definition\/Test(Ec2)?Task[0-9A-F]{8}:\*\]$/, 'A run that waits starts the revision that is deployed meanwhile: the permission is that of a family.'],
   [/^IAM5\[.*:task\/\*\]$/, 'The id of a task is not known before it starts. The condition ecs:cluster limits it.'],
 ];
 

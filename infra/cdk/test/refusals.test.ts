@@ -20,6 +20,8 @@ const LOCKSTEP: [Partial<LockstepProps>, string][] = [
     'prop taskDefinitionArns is "arn:aws:ecs:eu-west-1:111122223333:task-definition/report", but must be the ARN of a task definition that ends with a revision or with *'],
   [{ taskRoleArns: ['report'] }, 'prop taskRoleArns is "report", but must be the ARN of an IAM role'],
   [{ guardedWorkflowArns: ['etl'] }, 'prop guardedWorkflowArns is "etl", but must be the ARN of a state machine'],
+  [{ rolePath: 'batches' }, 'prop rolePath is "batches", but must begin and end with a slash'],
+  [{ securityGroups: [] }, 'prop securityGroups is given, but must be left out without vpc'],
   [{ workflowArns: ['etl'] }, 'prop workflowArns is "etl", but must be the ARN of a state machine'],
   [{ clusterArns: Array(9).fill('arn:aws:ecs:eu-west-1:111122223333:cluster/a-cluster-of-a-long-name') },
     'prop clusterArns is 611 characters long, joined by commas, but must be at most 512: a * stands for any characters'],

@@ -7,6 +7,9 @@ import { Json, ROOT } from './cloudformation';
 import { everythingStack, minimalStack } from './everything';
 import { synthesized } from './stacks';
 
+/** Whether test/current.ts has put the current version of the CDK in the place of the lowest. */
+const ofCurrent = require.resolve('aws-cdk-lib').includes('aws-cdk-lib-current');
+
 const FOLDER = path.join(ROOT, 'infra', 'cdk', 'test', 'snapshots');
 
 /** Without the hashes of assets, which change with what they hold, and the guard, which weave.test.ts compares. */
@@ -22,7 +25,7 @@ function lines(template: Json): string {
 }
 
 for (const [name, stack] of [['minimal', minimalStack], ['everything', everythingStack]] as const) {
-  test(`${name} is as it was`, () => {
+  test(`${name} is as it was`, { skip: ofCurrent && 'the snapshots are those of the lowest version' }, () => {
     const file = path.join(FOLDER, `${name}.json`);
     const made = lines(withoutContents(synthesized(stack())));
     if (process.env.UPDATE_SNAPSHOTS) {

@@ -5,6 +5,8 @@ import * as path from 'node:path';
 import { test } from 'node:test';
 import { Duration } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import * as ecs from 'aws-cdk-lib/aws-ecs';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import {
   CatchUp, ExclusiveEcsBatch, ExclusiveRun, LockMetrics, LockOptions, LockstepAlerts, OverlapPolicy, PausedPolicy, SkipOutcome, StalePolicy,
 } from 'lockstep-cdk';
@@ -121,6 +123,32 @@ test('alerts of failed runs alone do not send what a Run Failed repeats', () => 
   const failed = patterns.filter((pattern) => pattern?.['detail-type']?.join() === 'Lockstep Run Failed');
   assert.deepEqual(failed.map((pattern) => pattern.detail), [{ message: { source: ['custom'] } }]);
 });
+
+test('a task goes by its family, so that a run that waits starts the revision that is deployed meanwhile', () => {
+  const { stack, lockstep, taskDefinition, cluster } = scene();
+  new ExclusiveRun(stack, 'Run', { lockstep, taskDefinition, cluster, lockName: 'report' });
+  assert.equal(new ExclusiveRun(stack, 'Other', { lockstep, taskDefinition, cluster, lockName: 'other' }).input().work.runTask.TaskDefinition, taskDefinition.family);
+  const allowed = (resources: Json[]) => resources.filter((one) => one.Type === 'AWS::IAM::Policy')
+    .flatMap((one) => one.Properties.PolicyDocument.Statement).filter((one: Json) => one.Action === 'ecs:RunTask').map((one: Json) => one.Resource);
+  const every = `arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:task-definition/${taskDefinition.family}:*`;
+  assert.deepEqual(allowed(resources(stack)), [every, every]);
+});
+
+for (const [kind, arn, allowed] of [
+  ['without a revision', 'report', 'report:*'], ['with a revision', 'report:7', 'report:7'],
+] as const) {
+  test(`an imported task definition ${kind} is started as it is named`, () => {
+    const { stack, lockstep, cluster } = scene();
+    const definition = (name: string) => `arn:aws:ecs:eu-west-1:111122223333:task-definition/${name}`;
+    const taskDefinition = ecs.FargateTaskDefinition.fromFargateTaskDefinitionAttributes(stack, 'Imported', {
+      taskDefinitionArn: definition(arn), networkMode: ecs.NetworkMode.AWS_VPC,
+      taskRole: iam.Role.fromRoleName(stack, 'ImportedRole', 'report-task'),
+    });
+    const run = new ExclusiveRun(stack, 'Run', { lockstep, taskDefinition, cluster, lockName: 'report' });
+    assert.equal(run.input().work.runTask.TaskDefinition, definition(arn));
+    assert.ok(JSON.stringify(resources(stack)).includes(`"${definition(allowed)}"`));
+  });
+}
 
 test('a batch on a schedule is that of schedule.yaml', () => {
   const { stack, lockstep, taskDefinition, cluster } = scene();

@@ -171,20 +171,58 @@ fn a_workflow_that_had_ended_before_the_answer_to_its_start_counts_by_its_end() 
 
 #[test]
 fn a_workflow_that_may_still_run_keeps_the_lock() {
-    for (child, path) in [("", "How Work Ended > "), ("Sfn.AccessDeniedException", "")] {
+    let denied = "Sfn.AccessDeniedException";
+    for (child, path, asked) in [("", "How Work Ended", [1, 0]), (denied, "Read Status", [6, 6])] {
         let error = "StepFunctions.AccessDeniedException";
         let played = play(json!({})).answers("Run Workflow", error);
         let played = match child {
             "" => played.gives("Read Work", described("RUNNING", json!({}))),
-            error => played.answers("Read Work", error),
+            error => played
+                .answers("Read Work", error)
+                .answers("Read Status", error),
         }
         .play();
 
-        let path = format!("{BEGINS} > Read Work > {path}Report Stopping > FAILS");
+        let path = format!("{BEGINS} > Read Work > {path} > Report Stopping > FAILS");
         played.takes(&path, &Err(failure(error)));
-        let asked = played.calls_of("Read Work").len();
-        assert_eq!(asked, if child.is_empty() { 1 } else { 6 });
+        let calls = ["Read Work", "Read Status"].map(|state| played.calls_of(state).len());
+        assert_eq!(calls, asked);
     }
+}
+
+/// DescribeExecution without a key gives no input, output, error or cause.
+#[test]
+fn an_encrypted_workflow_counts_by_its_end_without_its_key() {
+    let ends = "How Work Ended";
+    let sealed = "the execution failed, and its error is encrypted with a key that exclusive-run may not use: name the key in WorkflowKmsKeyArns";
+    let stopped = "the execution was aborted";
+    let late = "the execution timed out";
+    let cases = [
+        ("FAILED", "States.TaskFailed", sealed),
+        ("ABORTED", "Lockstep.WorkStopped", stopped),
+        ("TIMED_OUT", "States.Timeout", late),
+    ];
+    let read = |status: &str| {
+        play(json!({}))
+            .answers("Run Workflow", "States.TaskFailed")
+            .answers("Read Work", "Sfn.KmsAccessDeniedException")
+            .gives("Read Status", described(status, json!({})))
+            .play()
+    };
+    for (status, error, cause) in cases {
+        let path = format!("{BEGINS} > Read Work > Read Status > {ends} > Report Stopping > FAILS");
+        read(status).takes(&path, &Err(Failure::new(error, cause)));
+    }
+
+    let played = read("SUCCEEDED");
+
+    let path = format!("{BEGINS} > Read Work > Read Status > {ends} > Take Output > Release Lock");
+    let message = "the workflow succeeded, and its output is encrypted with a key that exclusive-run may not use: name the key in WorkflowKmsKeyArns";
+    let output = json!({ "executionArn": child(0), "message": message });
+    played.takes(&path, &Ok(output));
+    assert_eq!(played.calls_of("Read Work").len(), 1);
+    let arguments = json!({ "ExecutionArn": child(0), "IncludedData": "METADATA_ONLY" });
+    assert_eq!(played.call_of("Read Status").arguments, arguments);
 }
 
 #[test]

@@ -1,0 +1,38 @@
+import { Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import * as sns from 'aws-cdk-lib/aws-sns';
+
+/** What a service needs of the key that encrypts what it sends. */
+const SEALS = ['kms:Decrypt', 'kms:GenerateDataKey*'];
+
+/**
+ * Lets EventBridge and the alarms of the account publish to a topic. Both, whoever asks: the first statement replaces the
+ * policy that SNS gives a topic, and that one admits the alarms. A topic and a key that are imported keep their policies.
+ *
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-access-policy-use-cases.html
+ */
+export function allowPublishers(topic: sns.ITopic): void {
+  const publish = (service: string, conditions?: { [operator: string]: object }) => topic.addToResourcePolicy(new iam.PolicyStatement({
+    principals: [new iam.ServicePrincipal(service)], actions: ['sns:Publish'], resources: [topic.topicArn], conditions,
+  }));
+  // No condition: EventBridge publishes to no topic whose policy has one.
+  publish('events.amazonaws.com');
+  publish('cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': Stack.of(topic).account } });
+  // An interface of older versions of the CDK lacks the key.
+  const { masterKey } = topic as { masterKey?: kms.IKey };
+  if (masterKey) {
+    allowSealing(masterKey, 'events.amazonaws.com', 'cloudwatch.amazonaws.com');
+  }
+}
+
+/**
+ * Lets services encrypt what they send to a topic or a queue.
+ *
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+ */
+export function allowSealing(key: kms.IKey, ...services: string[]): void {
+  key.addToResourcePolicy(new iam.PolicyStatement({
+    principals: services.map((service) => new iam.ServicePrincipal(service)), actions: SEALS, resources: ['*'],
+  }));
+}
