@@ -2,6 +2,7 @@
 
 The ledger in tests/promises names both, and its `seen.toml` keeps what was seen. A level builds once for all mutants, as in a run."""
 import datetime
+import os
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,9 @@ class Seeing:
 
 def failed(tree, names):
     """The first of these tests of Python scripts that fails, with the Python that infra/validate takes; an error is no failure."""
-    lint = shutil.which("cfn-lint")
+    # A shim of Python puts its own folder before those of PATH.
+    cache = os.environ.get("LOCKSTEP_CACHE") or Path.home() / ".cache" / "lockstep"
+    lint = shutil.which("cfn-lint", path=os.pathsep.join([str(Path(cache) / "bin"), os.environ["PATH"]]))
     if not lint:
         raise Problem("lacking cfn-lint: infra/validate says where it is looked for")
     python = Path(lint).resolve().parent / "python"
