@@ -14,7 +14,8 @@ import uuid
 from ministack.services import ecs
 from ministack.services import stepfunctions as sfn
 
-from . import executions, habits, history, scope
+from . import executions, habits, scope
+from .states import calls
 
 start_tasks = ecs._run_task  # other corrections wrap it
 _answers = {}
@@ -54,15 +55,10 @@ def _start(data):
 
 def _run_task_state(resource, data):
     scope.check()
-    call = history.EcsCall(resource, data)
-    try:
-        answer = _start(data)
-    except scope.TaskError as error:
-        call.failed(error)
-        raise
-    call.submitted(answer)
+    answer = _start(data)
     if not resource.endswith(".sync"):
         return pascal_case(answer)
+    calls.submitted(pascal_case(answer))
     started = answer["tasks"][0]
     try:
         while ecs._tasks[started["taskArn"]]["lastStatus"] != "STOPPED":

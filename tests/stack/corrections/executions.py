@@ -21,22 +21,26 @@ import contextvars
 import json
 import re
 import threading
+import time
 
 from ministack.services import stepfunctions as sfn
 
 from . import redrive, scope
+from .states import machine
 
 _FORBIDDEN_IN_NAMES = re.compile(r"""[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]""")
+_BEFORE_THE_FIRST_STATE = 0.15  # so that the answer of StartExecution comes first, as it nearly always does
 _scopes = {}
-_stock_run = sfn._run_execution
-_stock_fail = sfn._fail_execution
 _stock_stop = sfn._stop_execution
 _stock_start = sfn._start_execution
 _stock_describe = sfn._describe_execution
 
 
 def _run_execution(arn):
-    run(arn, lambda: _stock_run(arn))
+    time.sleep(_BEFORE_THE_FIRST_STATE)
+    execution = sfn._executions.get(arn)
+    if execution:
+        run(arn, lambda: machine.run(execution))
 
 
 def run(arn, work):
@@ -97,14 +101,6 @@ def _start_timer(arn, root):
     return timer
 
 
-def _fail_execution(execution, error, cause):
-    if execution["status"] == "RUNNING" and error != scope.Stopped.NAME:
-        # A reader that sees the status sees these with it.
-        execution.update(error=error, cause=cause)
-        _stock_fail(execution, error, cause)
-        execution["output"] = None
-
-
 def stop_execution(data):
     answer = _stock_stop(data)
     execution = sfn._executions.get(data.get("executionArn"))
@@ -138,20 +134,8 @@ def start_execution(data):
     return _stock_start(data)
 
 
-def _cancellable(execute):
-    def wrapper(state, raw_input, *more):
-        scope.check()
-        redrive.enter_state(raw_input, more[-1])
-        return execute(state, raw_input, *more)
-    return wrapper
-
-
 def apply():
     sfn._run_execution = _run_execution
-    sfn._fail_execution = _fail_execution
     sfn._stop_execution = stop_execution
     sfn._start_execution = start_execution
     sfn._scaled_sleep = lambda seconds: scope.pause(seconds * sfn._SFN_WAIT_SCALE)
-    for kind in ("pass", "choice", "wait", "parallel", "map", "task"):
-        name = f"_execute_{kind}"
-        setattr(sfn, name, _cancellable(getattr(sfn, name)))

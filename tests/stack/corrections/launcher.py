@@ -8,13 +8,13 @@ import sys
 from ministack.services import eventbridge, scheduler
 
 from . import (admin, agent, agent_hosts, callbacks, dynamodb, ecs_containers, ecs_events, ecs_fields, ecs_leaving,
-               ecs_protection, ecs_services, ecs_stop, ecs_tasks, ecs_watch, event_logs, executions, expressions,
-               faults, faults_invoke, habits, history, integrations, lags, lambda_logs, lambdas, log_filters, managed_rules, map_state,
-               parallel, queues, redrive, retries, roles, rules, schedules, sdk_calls, stack_resources, timeouts, variables)
+               ecs_protection, ecs_services, ecs_stop, ecs_tasks, ecs_watch, event_logs, executions,
+               faults, faults_invoke, habits, integrations, lags, lambda_logs, lambdas, log_filters, managed_rules,
+               queues, redrive, roles, rules, schedules, sdk_calls, stack_resources)
+from .states import machine, trail
 
-# Timeouts come before callbacks and integrations, which rely on the scopes that they open.
-AREAS = (executions, redrive, expressions, timeouts, retries, callbacks, parallel, map_state, variables, integrations,
-         managed_rules, sdk_calls, history, ecs_tasks, ecs_containers, ecs_watch, ecs_fields, ecs_stop, ecs_events, ecs_leaving,
+AREAS = (trail, machine, executions, redrive, callbacks, integrations,
+         managed_rules, sdk_calls, ecs_tasks, ecs_containers, ecs_watch, ecs_fields, ecs_stop, ecs_events, ecs_leaving,
          ecs_protection, ecs_services, agent, agent_hosts, schedules, rules, event_logs, log_filters, lambdas, lambda_logs,
          roles, dynamodb, queues, stack_resources, faults, faults_invoke, lags, habits, admin)
 

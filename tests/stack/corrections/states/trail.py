@@ -1,0 +1,60 @@
+"""The history of an execution, as lines of events.
+
+AWS: each event names the one before it: that of its own branch or item, which begins at the event that started it.
+  The first state's event names 0.
+  https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
+"""
+import json
+import threading
+
+from ministack.services import stepfunctions as sfn
+
+_lock = threading.Lock()
+_WHOLE = {"truncated": False}
+
+
+class Trail:
+    def __init__(self, execution, last=0):
+        self.execution, self.last = execution, last
+
+    def add(self, kind, details=None, field=None, previous=None, aside=False):
+        """Append an event. The line goes on behind it, unless it is only noted `aside`."""
+        event = {"timestamp": sfn.now_iso(), "type": kind}
+        event["previousEventId"] = self.last if previous is None else previous
+        if details is not None:
+            event[field or f"{kind[:1].lower()}{kind[1:]}EventDetails"] = details
+        with _lock:
+            event["id"] = len(self.execution["events"]) + 1
+            self.execution["events"].append(event)
+        if not aside:
+            self.last = event["id"]
+        return event
+
+    def fork(self):
+        return Trail(self.execution, self.last)
+
+
+def whole(name, value):
+    """A value and the note that it is not cut."""
+    return {name: value if isinstance(value, str) else compact(value), f"{name}Details": _WHOLE}
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def failed(error):
+    """Error and cause of an event; one that is absent is not named."""
+    return {key: value for key, value in (("error", error.error), ("cause", error.cause)) if value is not None}
+
+
+def _add_event(execution, kind, details=None):
+    """The events that the emulator adds by itself, of a stop for one, belong to no state."""
+    event = Trail(execution).add(kind)
+    for field, values in (details or {}).items():
+        event[field] = {key: value for key, value in values.items() if value not in (None, "")}
+    return event
+
+
+def apply():
+    sfn._add_event = _add_event
