@@ -3,7 +3,7 @@
 AWS: the call itself may fail the state: an error of the function ends it with that error's name.
 AWS: every attempt has a token of its own, of up to 2048 characters; after the attempt or its
   execution has ended its token is refused with TaskTimedOut, and what is no token at all with InvalidToken (recorded:
-  test_sfn_send_task_failure_with_empty_token, 2024). HeartbeatSeconds bounds the time between heartbeats: a task that
+  test_sfn_send_task_outcome_with_no_such_token, 2025-11-06). HeartbeatSeconds bounds the time between heartbeats: a task that
   exceeds it has timed out, with States.Timeout (recorded: test_heartbeat_timeout, 2024-04-18). A failure that is
   reported without error has none (recorded: test_sqs_failure_in_wait_for_task_tok_no_error_field, 2024-04-29).
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-wait-token

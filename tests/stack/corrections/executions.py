@@ -131,7 +131,15 @@ def start_execution(data):
         earlier = sfn._executions.get(arn)
         if earlier and earlier["status"] == "RUNNING" and earlier["input"] == data.get("input", "{}"):
             return sfn.json_response({"executionArn": arn, "startDate": earlier["startDate"]})
-    return _stock_start(data)
+    answer = _stock_start(data)
+    if answer[0] < 400:
+        _complete_first_event(sfn._executions[json.loads(answer[2])["executionArn"]]["events"][0])
+    return answer
+
+
+def _complete_first_event(event):
+    event["previousEventId"] = 0
+    event["executionStartedEventDetails"]["inputDetails"] = {"truncated": False}
 
 
 def apply():

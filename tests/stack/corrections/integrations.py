@@ -22,7 +22,7 @@ import uuid
 
 from ministack.services import stepfunctions as sfn
 
-from . import executions, habits, machine_roles, redrive, scope
+from . import executions, habits, machine_roles, redrive, results, scope
 from .states import calls
 from .states.trail import compact
 
@@ -74,7 +74,7 @@ def _started(child):
 
 def _nested_sync(resource, data):
     child = _start(data)
-    calls.submitted(_started(child))
+    calls.submitted(results.with_metadata(_started(child), "states"))
     arn = child["executionArn"]
     try:
         machine_roles.see_end_of(arn)

@@ -33,6 +33,12 @@ def submitted(answer):
         call.submitted(answer)
 
 
+def waits():
+    """Whether the state that makes this thread's call waits for more than its answer."""
+    call = _current.get()
+    return bool(call) and call.waits
+
+
 class Call:
     """A call of a service."""
     prefix = "Task"

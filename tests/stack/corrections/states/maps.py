@@ -85,11 +85,20 @@ def limit(visit, name, data, kind=int):
             value = paths.find(path, visit.roots(data))
         except paths.Missing:
             value = None
-        if not isinstance(value, (int, kind)) or isinstance(value, bool):
+        number = _number(value, kind)
+        if number is None:
             shown = value if isinstance(value, str) else compact(value)
             raise visit.broken(f"The {name}Path field refers to value \"{shown}\" which is not a valid "
                                f"{'integer' if kind is int else 'float'}: {path}")
-        return value
+        return number
     if isinstance(visit.state.get(name), str):
         return visit.field(name, "number")
     return visit.state.get(name)
+
+
+def _number(value, kind):
+    """A number, also one that is written as text (recorded: test_reference_in_map_state, 2024-11-13); None when it is none."""
+    try:
+        return None if isinstance(value, (bool, dict, list)) or value is None else kind(str(value))
+    except ValueError:
+        return None

@@ -34,10 +34,9 @@ def find(path, roots):
     root, steps = _parse(path)
     if root not in roots:
         raise Missing([("key", root)], 0)
-    values, definite = [roots[root]], True
+    values, definite = [roots[root]], all(kind in ("key", "index") for kind, _ in steps)
     for index, (kind, key) in enumerate(steps):
         values = [found for value in values for found in _step(kind, key, value, roots)]
-        definite = definite and kind in ("key", "index")
         if definite and not values:
             raise Missing(steps, index)
     return values[0] if definite else values

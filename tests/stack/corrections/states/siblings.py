@@ -21,34 +21,35 @@ class Siblings:
         self.scopes = [scope.Scope(scope.current()) for _ in range(count)]
         self.results, self.lines = [None] * count, [None] * count
         self._slots = min(count, most)
-        self._next = itertools.count()
+        self._next = itertools.count(self._slots)
         self._ended = queue.Queue()
         self._earlier = redrive.enter_branches(self.scopes)
 
     def run(self, note_aborted=lambda index: None):
-        for _ in range(self._slots):
-            scope.in_thread(self._slot, self.visit.trail.fork())
+        for first in range(self._slots):
+            scope.in_thread(self._slot, first, self.visit.trail.fork())
         try:
             with scope.telling(lambda: self._ended.put((None, scope.Stopped(), None))):
                 for _ in self.results:
-                    index, error, trail = self._ended.get()
+                    index, error, last = self._ended.get()
                     if error:
                         self._cancel()
-                        if trail:
-                            self._note(index, trail, note_aborted)
+                        if index is not None:
+                            self.visit.trail.last = last
+                            self._note(index, note_aborted)
                         raise error
-                    self.visit.trail.last = trail.last
+                    self.visit.trail.last = last
         finally:
             self._cancel(close=True)
         return self.results
 
-    def _slot(self, trail):
+    def _slot(self, first, trail):
         """Run one after the other until none is left, each behind the one before."""
-        for index in self._next:
+        for index in itertools.chain([first], self._next):
             if index >= len(self.results):
                 return
             error = self._one(index, trail)
-            self._ended.put((index, error, trail.fork()))
+            self._ended.put((index, error, trail.last if error else trail.tail))
             if error:
                 return
 
@@ -78,9 +79,8 @@ class Siblings:
             elif not one.done:
                 one.cancel()
 
-    def _note(self, failed, trail, note_aborted):
+    def _note(self, failed, note_aborted):
         """The events of what a failure stopped."""
-        self.visit.trail.last = trail.last
         for index, line in enumerate(self.lines):
             if index != failed and line and not self.scopes[index].done:
                 if line.visit and line.visit.kind in _ABORTED:

@@ -15,10 +15,10 @@ _WHOLE = {"truncated": False}
 
 class Trail:
     def __init__(self, execution, last=0):
-        self.execution, self.last = execution, last
+        self.execution, self.last, self.tail = execution, last, last
 
     def add(self, kind, details=None, field=None, previous=None, aside=False):
-        """Append an event. The line goes on behind it, unless it is only noted `aside`."""
+        """Append an event. The line goes on behind it, unless it is only noted `aside`; `tail` is the last of both."""
         event = {"timestamp": sfn.now_iso(), "type": kind}
         event["previousEventId"] = self.last if previous is None else previous
         if details is not None:
@@ -26,6 +26,7 @@ class Trail:
         with _lock:
             event["id"] = len(self.execution["events"]) + 1
             self.execution["events"].append(event)
+        self.tail = event["id"]
         if not aside:
             self.last = event["id"]
         return event
@@ -44,8 +45,8 @@ def compact(value):
 
 
 def failed(error):
-    """Error and cause of an event; one that is absent is not named."""
-    return {key: value for key, value in (("error", error.error), ("cause", error.cause)) if value is not None}
+    """Error and cause of an event; one that is absent or empty is not named."""
+    return {key: value for key, value in (("error", error.error), ("cause", error.cause)) if value}
 
 
 def _add_event(execution, kind, details=None):
