@@ -55,7 +55,8 @@ class Undefined(Probe):
             self.assert_failed(run(jsonata({"One": state, "Last": {"Type": "Succeed"}})), ERROR)
 
     def test_null_is_a_value_and_a_field_that_an_object_lacks_is_left_out(self):
-        for text, expected in (("{% null %}", None), ("{% {'a': $states.input.missing} %}", {}), ("{% [$states.input.missing] %}", [])):
+        for text, expected in (("{% null %}", None), ("{% {'a': $states.input.missing} %}", {}), ("{% [$states.input.missing] %}", []),
+                               ("{% $parse('null') %}", None)):
             self.assertEqual(expected, output(run(jsonata({"One": {**PASS, "Output": text}}))), text)
 
     def test_function_is_no_value(self):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
-_VALUES = {"LockPrefix": ("", "payments/")}
+_VALUES = {"LockPrefix": ("payments/", "")}
 _WEAVES = (["--lock", "{% $states.input.lock %}"],
            ["--lock", "nightly", "--overlap", "queue", "--wait-seconds", "600", "--on-skip", "fail", "--run-key", "{% $states.input.key %}"],
            ["--lock", "nightly", "--overlap", "replace", "--max-run-seconds", "60", "--stale-policy", "yield", "--on-paused", "wait"],

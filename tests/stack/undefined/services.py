@@ -1,6 +1,7 @@
 """What the services answer the states: drawn, within what they promise."""
 import json
 
+import jsonschema
 from corrections import scope
 from ministack.services import stepfunctions as sfn
 
@@ -15,9 +16,6 @@ _ALWAYS = {
     ("ecs", "DescribeTaskDefinition"): {
         "TaskDefinition": lambda draw: {"Family": "f", "ContainerDefinitions": [
             {"Name": f"app-{index}"} for index in range(draw.random.randrange(1, 3))]}},
-    ("states", "DescribeExecution"): {
-        "ExecutionArn": lambda draw: _ARN, "StateMachineArn": lambda draw: _ARN, "StartDate": lambda draw: "2026-03-01T06:00:00Z",
-        "Status": lambda draw: draw.one(("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"))},
 }
 _FUNCTIONS = {"AcquireLock": "acquire-lock", "Heartbeat": "heartbeat", "ReleaseLock": "release-lock",
               "CheckRunning": "check-running-executions"}
@@ -43,11 +41,13 @@ def answer(draw, resource, arguments):
     """The result of a call; raises the error that it ends with."""
     action = resource.split(":::")[-1]
     service = action.partition(":")[0]
-    if draw.chance(0.15):
+    if draw.chance(0.5 if service in ("states", "ecs") else 0.12):
         error = draw.one(("States.Timeout", "States.TaskFailed", *_ERRORS.get(service, ())))
         raise scope.TaskError(error, _cause(draw, error, service))
     if service == "lambda":
         return _of_function(draw, arguments)
+    if action == "aws-sdk:sfn:describeExecution":
+        return _description(draw)
     if service == "aws-sdk":
         _, name, operation = action.split(":")
         name, operation = {"sfn": "states"}.get(name, name), operation[:1].upper() + operation[1:]
@@ -65,10 +65,21 @@ def _task(draw):
 
 def _of_function(draw, arguments):
     name = next((schema for part, schema in _FUNCTIONS.items() if part in str(arguments.get("FunctionName"))), None)
+    if name and not _validator(draw, name).is_valid(_without_nulls(arguments.get("Payload"))):
+        raise scope.TaskError("Lockstep.InvalidRequest", "field")
     payload = draw.of_schema(f"{name}.response") if name else draw.anything()
     while name == "acquire-lock" and payload["status"] not in ("granted", "alreadyHeld") and draw.chance(0.6):
         payload = draw.of_schema(f"{name}.response")  # most runs get their permit
+    if name == "acquire-lock" and payload["status"] == "skipped" and draw.chance(0.5):
+        payload["ending"] = True
+    # A waiting state is woken by a grant, and the release of a run by its end.
+    if name == "acquire-lock" and "taskToken" in arguments["Payload"] and draw.chance(0.6):
+        return {"status": "granted"}
     return {"ExecutedVersion": "$LATEST", "Payload": _without_nulls(payload), "StatusCode": 200}
+
+
+def _validator(draw, name):
+    return jsonschema.Draft202012Validator(draw.schemas[f"{name}.request"])
 
 
 def _without_nulls(value):
@@ -76,6 +87,15 @@ def _without_nulls(value):
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
+
+
+def _description(draw):
+    """Only what succeeded has an output, only what failed or was stopped an error."""
+    status = draw.one(("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"))
+    found = {"ExecutionArn": _ARN, "StateMachineArn": _ARN, "Name": "e", "StartDate": "2026-03-01T06:00:00Z", "Status": status}
+    more = {"SUCCEEDED": {"Output": json.dumps(draw.anything())},
+            "FAILED": {"Error": draw.one(("E", "States.Timeout")), "Cause": "c"}, "ABORTED": {"Error": "E", "Cause": "c"}}.get(status, {})
+    return {**found, **{key: value for key, value in more.items() if key == "Output" or draw.chance(0.6)}}
 
 
 def _of_execution(draw, action):
@@ -94,4 +114,6 @@ def _cause(draw, error, service):
         failed = {"ExecutionArn": _ARN, "Name": "e", "Status": draw.one(("FAILED", "TIMED_OUT", "ABORTED"))}
         more = {"Error": draw.one(("E", "Lockstep.LockHeld", "States.Timeout")), "Cause": "c"}
         return json.dumps({**failed, **{key: value for key, value in more.items() if draw.chance(0.6)}})
-    return draw.one(("", "why", "{}", json.dumps(draw.anything())))
+    if service == "lambda" and error.startswith("Lockstep."):
+        return json.dumps({"errorType": error, "errorMessage": "why"})
+    return draw.one(("", "why", "x y (Service: S; Status Code: 400)"))

@@ -57,6 +57,7 @@ def evaluate(text, bindings, location):
         parsed = _parse(expression, timeout=_MILLIS)
         parsed.output_convert_nulls = False
         sfn._register_sfn_jsonata_functions(parsed)
+        parsed.register_lambda("parse", _parse_json)
         value = parsed.evaluate(None, {name: NULL if value is None else value for name, value in bindings.items()})
     except Exception as problem:  # whatever the engine raises is an error of the expression
         code = getattr(problem, "error", None)
@@ -68,6 +69,12 @@ def evaluate(text, bindings, location):
         return json.loads(json.dumps(value, default=_null))
     except (TypeError, ValueError):
         raise QueryError(f"{prefix} returned an unsupported result type.", location) from None
+
+
+def _parse_json(text):
+    """$parse: the emulator's returns nothing for the text null."""
+    value = sfn._sfn_jsonata_parse(text)
+    return NULL if value is None else value
 
 
 def _null(value):
