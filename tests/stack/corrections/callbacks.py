@@ -24,7 +24,7 @@ from .states import calls
 from .states.attempts import TIMEOUT
 from .states.trail import compact
 
-_ended = set()
+_ended = set()  # hashes: a token is long, and there are many
 # An accepted SendTask* must win over a timeout of the same moment, and the other way round.
 _lock = threading.Lock()
 _POLL_SECONDS = 60  # of GetActivityTask
@@ -36,7 +36,7 @@ def _refusing_ended(send):
             token = data.get("taskToken")
             info = sfn._task_tokens.get(token) or {}
             owner = info.get("scope")
-            if token in _ended or (owner and owner.cancelled):
+            if hash(token) in _ended or (owner and owner.cancelled):
                 return sfn.error_response_json(
                     "TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'", 400)
             if not info:
@@ -118,7 +118,7 @@ def _outcome(token, info, failures, limits):
         failure = error
     with _lock:
         sfn._task_tokens.pop(token, None)
-        _ended.add(token)
+        _ended.add(hash(token))
         answered = _answered(info)
     scope.check()
     if failure and not answered:

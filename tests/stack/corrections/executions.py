@@ -26,7 +26,7 @@ import time
 from ministack.services import stepfunctions as sfn
 
 from . import redrive, scope
-from .states import machine
+from .states import machine, trail
 
 _FORBIDDEN_IN_NAMES = re.compile(r"""[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]""")
 _BEFORE_THE_FIRST_STATE = 0.15  # so that the answer of StartExecution comes first, as it nearly always does
@@ -58,6 +58,7 @@ def run(arn, work):
         root.cancel()
         scope.leave(token)
         redrive.remember(arn, root)
+        trail.pack(sfn._executions[arn])
         _scopes.pop(arn, None)
 
 

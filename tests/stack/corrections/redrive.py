@@ -24,7 +24,7 @@ from ministack.services import eventbridge
 from ministack.services import stepfunctions as sfn
 
 from . import executions, scope
-from .states import machine
+from .states import machine, trail
 
 _points = {}  # execution: the state it was in when it ended
 _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
@@ -72,7 +72,9 @@ def begin_of(earlier, branch, line):
 
 
 def remember(arn, root):
-    if root.point:
+    """Keep where an execution ended, if it may be redriven."""
+    _points.pop(arn, None)
+    if root.point and sfn._executions[arn]["status"] in _REDRIVABLE:
         _points[arn] = root.point
 
 
@@ -88,6 +90,7 @@ async def _redrive(request):
         return sfn.error_response_json(
             "ExecutionNotRedrivable", f"Execution is {execution['status']} and cannot be redriven", 400)
     now = time.time()
+    trail.unpack(execution)
     execution.update(status="RUNNING", stopDate=None, error=None, cause=None, output=None,
                      redriveCount=execution.get("redriveCount", 0) + 1, redriveDate=now)
     sfn._add_event(execution, "ExecutionRedriven", {

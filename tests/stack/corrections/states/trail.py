@@ -6,11 +6,58 @@ AWS: each event names the one before it: that of its own branch or item, which b
 """
 import json
 import threading
+import zlib
+from collections.abc import MutableSequence
 
 from ministack.services import stepfunctions as sfn
 
 _lock = threading.Lock()
 _WHOLE = {"truncated": False}
+
+
+class Packed(MutableSequence):
+    """The events of an execution that has ended, compressed: a suite starts thousands. A redrive appends to them."""
+
+    def __init__(self, events):
+        self._bytes, self._count = zlib.compress(json.dumps(list(events)).encode(), 1), len(events)
+
+    def _events(self):
+        return json.loads(zlib.decompress(self._bytes))
+
+    def __len__(self):
+        return self._count
+
+    def __getitem__(self, index):
+        return self._events()[index]
+
+    def __iter__(self):
+        return iter(self._events())
+
+    def _changed(self, change):
+        events = self._events()
+        change(events)
+        Packed.__init__(self, events)
+
+    def insert(self, index, event):
+        self._changed(lambda events: events.insert(index, event))
+
+    def __setitem__(self, index, event):
+        self._changed(lambda events: events.__setitem__(index, event))
+
+    def __delitem__(self, index):
+        self._changed(lambda events: events.__delitem__(index))
+
+
+def pack(execution):
+    """Compress the history of an execution that has ended."""
+    with _lock:
+        execution["events"] = Packed(execution["events"])
+
+
+def unpack(execution):
+    """Make room for the events of a redrive."""
+    with _lock:
+        execution["events"] = list(execution["events"])
 
 
 class Trail:
