@@ -3,7 +3,7 @@
 Recorded on AWS (tests/aws/services/stepfunctions/v2 of https://github.com/localstack/localstack):
 test_run_task_sync, 2024-02-23; test_fixed_timeout_service_lambda and test_service_lambda_map_timeout, 2024-03-10;
 test_map_state_legacy_reentrant, 2024-05-03; test_map_state_retry, 2023-07-18; test_parallel_state_catch, 2023-12-16;
-test_raise_exception, 2024-11-28; test_stop_execution.
+test_raise_exception, 2024-11-28; test_stop_execution, 2024-05-06.
 """
 import json
 

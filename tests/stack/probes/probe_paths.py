@@ -3,7 +3,7 @@
 Recorded on AWS (tests/aws/services/stepfunctions/v2 of https://github.com/localstack/localstack):
 test_reference_assign, 2024-11-06; test_assign_in_choice_state, 2024-11-12; test_invalid_jsonpath, 2025-01-02;
 test_json_path_array_wildcard_or_slice_with_no_input, 2025-04-01; test_base_wait_seconds_path, 2024-03-22;
-test_catch_states_runtime, 2023-11-23; test_max_concurrency_path, 2024-06-19; test_state_fail_empty, 2023.
+test_catch_states_runtime, 2023-11-23; test_max_concurrency_path, 2024-06-19; test_map_state_catch_empty_fail, 2023-08-08.
 """
 from .executions import history, of_kind
 from .support import Probe, ended, machine, output, run, start

@@ -1,7 +1,8 @@
 """Pass, Succeed, Fail and Wait.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/workflow-states.html
-AWS: a Fail without Error has none, and one without Cause has none (recorded: test_state_fail_empty, 2023-05).
+AWS: a Fail without Error has none, and one without Cause has none (recorded:
+  test_map_state_catch_empty_fail, 2023-08-08).
 AWS: Wait refuses seconds that are no whole number or negative, and a time that is no ISO 8601 time with an offset
   (recorded: test_wait_timestamp_path, 2024-12-27).
 """
