@@ -29,7 +29,7 @@ LOCAL     := $(STATIC) cargo lambda build --quiet --compiler cargo --lambda-dir 
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim \
+.PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-sizes test-cdk linear storm soak mutants promises promises-seen verify-aws
 
@@ -91,7 +91,7 @@ deployed:
 
 # These only compute, so they get the time that is left beside the levels that wait.
 computed:
-	@nice -n 19 $(MAKE) --no-print-directory -j1 test-model test-sim test-figures macos
+	@nice -n 19 $(MAKE) --no-print-directory -j1 test-model test-sim test-undefined test-figures macos
 
 test-unit: ## [a few s] pure code
 	$(TESTS) --lib --bins
@@ -112,6 +112,9 @@ test-model: ## [1.5 min] properties over random records and commands, and every 
 
 test-sim: ## [45 s] seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
 	$(TESTS) --test simulation
+
+test-undefined: deployable ## [30 s] no expression of a definition is without a value where AWS refuses that
+	tests/stack/lockstack undefined target/static/$(TARGET)/local/lockstep
 
 test-figures: tools ## [20 s] instructions of a decision and crates of a function, beside benches/figures.toml
 	$(CLIPPY) benches/guard

@@ -168,9 +168,14 @@ fn guarded(lock: &str, machine: &str, input: &Value) -> Value {
     json!({ "lock": lock, "work": { "startExecution": start } })
 }
 
-/// What a caller sees of an end.
-pub(crate) fn seen(ended: &Ended) -> (&str, &Value, &str, &str) {
-    (&ended.status, &ended.output, &ended.error, &ended.cause)
+/// What a caller sees of an end. The cause of a failed expression names an event of the history by its number, which
+/// the states of the lock change.
+pub(crate) fn seen(ended: &Ended) -> (&str, &Value, &str, String) {
+    let mut parts = ended.cause.split("(entered at the event id #");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let cause = rest.fold(first, |text, part| text + "(entered at the event id #" + part);
+    (&ended.status, &ended.output, &ended.error, cause)
 }
 
 #[tokio::test]

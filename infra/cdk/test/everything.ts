@@ -33,7 +33,7 @@ export function everythingStack(): Stack {
   new events.Rule(stack, 'Rule', { schedule: events.Schedule.rate(Duration.hours(1)), targets: [onEc2.ruleTarget()] });
   new sfn.StateMachine(stack, 'Caller', {
     definitionBody: sfn.DefinitionBody.fromChainable(run.startTask(stack, 'Report', { runKey: sfn.JsonPath.stringAt('$.date') })
-      .next(etl.startTask(stack, 'Load', { queryLanguage: sfn.QueryLanguage.JSONATA, runKey: '{% $states.input.date %}' }))),
+      .next(etl.startTask(stack, 'Load', { queryLanguage: sfn.QueryLanguage.JSONATA, runKey: '{% $states.context.Execution.Input.date %}' }))),
   });
   const role = new iam.Role(stack, 'Role', { assumedBy: new iam.ServicePrincipal('ecs-tasks.amazonaws.com') });
   for (const grant of ['grantRun', 'grantAcquire', 'grantHeartbeat', 'grantRelease', 'grantCheckRunningExecutions', 'grantOperate', 'grantView'] as const) {

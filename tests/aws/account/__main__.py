@@ -6,7 +6,7 @@ import signal
 import sys
 
 from . import children, events, tasks, workflows  # noqa: F401  (each registers its probes)
-from .registry import PROBES, Skipped
+from .registry import FREE, PROBES, Skipped
 from .scratch import Scratch, Stopped, caller
 
 CREATES = """The probes create, under names that begin with lockstep-verify- and a random part:
@@ -22,7 +22,7 @@ The caller needs the right to create all this. A run takes up to ten minutes and
 def parse():
     parser = argparse.ArgumentParser(
         prog="verify", description=__doc__, epilog=CREATES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--confirm", action="store_true", help="create resources in the account; without it nothing is")
+    parser.add_argument("--confirm", action="store_true", help="create resources in the account; without it nothing is, and only the probes run that need none")
     parser.add_argument("--list", action="store_true", help="list the probes")
     parser.add_argument("--subnets", default="", help="subnets for Fargate tasks, separated by commas")
     parser.add_argument("--security-groups", default="", help="their security groups (default: the VPC's)")
@@ -75,6 +75,10 @@ def run(names, scratch):
     return failed
 
 
+def scratch_of(options):
+    return Scratch(options, local=bool(os.environ.get("AWS_ENDPOINT_URL")))
+
+
 def main():
     options = parse()
     if options.list:
@@ -83,15 +87,16 @@ def main():
     where, known = caller()
     print(f"verify: {where}", flush=True)
     if not options.confirm:
+        bad = known and run(sorted(FREE.intersection(options.names or FREE)), scratch_of(options))
         print(f"{CREATES}\nverify: nothing was created. To run it: make verify-aws CONFIRM=yes")
-        return 2
+        return 1 if bad else 2
     if not known:
         print("verify: nothing was created: credentials are missing, or not accepted")
         return 2
     # A shell without job control starts what is in the background deaf to Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    scratch = Scratch(options, local=bool(os.environ.get("AWS_ENDPOINT_URL")))
+    scratch = scratch_of(options)
     print(f"verify: names begin with {scratch.prefix}", flush=True)
     failed = 0
     try:

@@ -160,7 +160,9 @@ impl Scope<'_> {
                 let timestamp = self.fill(timestamp, facts)?;
                 let time = timestamp.as_str().map(|text| parse_time("Timestamp", text));
                 let time = time.and_then(Result::ok);
-                Ok(time.ok_or_else(|| invalid(&timestamp))?.millis())
+                let time = time.ok_or_else(|| invalid(&timestamp))?.millis();
+                let early = self.run.script.as_ref().map_or(0, |script| script.early());
+                Ok(time.saturating_sub(early))
             }
             _ => panic!("{} needs Seconds or Timestamp", facts.state),
         }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a service answers one call.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct Call {
 pub(crate) struct Script {
     answers: Mutex<BTreeMap<String, VecDeque<Answer>>>,
     calls: Mutex<Vec<Call>>,
+    /// By how many milliseconds a Wait until a time ends before that time.
+    early: AtomicU64,
 }
 
 impl Script {
@@ -39,6 +42,15 @@ impl Script {
     pub(crate) fn add(&self, state: &str, answer: Answer) {
         let mut answers = locked(&self.answers);
         answers.entry(state.into()).or_default().push_back(answer);
+    }
+
+    /// Makes each Wait until a time end `millis` before it.
+    pub(crate) fn end_waits_early(&self, millis: u64) {
+        self.early.store(millis, Ordering::Relaxed);
+    }
+
+    pub(super) fn early(&self) -> u64 {
+        self.early.load(Ordering::Relaxed)
     }
 
     /// Every call so far, in order.

@@ -348,13 +348,14 @@ fn what_the_workflow_tells_acquire_lock_is_left_out() {
 #[test]
 fn a_start_time_is_a_time_at_most_a_year_away() {
     for (text, seconds) in [
-        (time(90_000).as_str(), 90),
-        (&time(YEAR), YEAR / 1000),
+        // The wait ends a second past its time.
+        (time(90_000).as_str(), 91),
+        (&time(YEAR), YEAR / 1000 + 1),
         ("2024-02-29T23:59:59Z", 0),
         ("2000-02-29T23:59:59Z", 0),
         ("2026-02-28T23:59:59Z", 0),
-        ("2026-03-01T02:00:30.5+02:00", 30),
-        ("2026-02-28T19:00:30-05:00", 30),
+        ("2026-03-01T02:00:30.5+02:00", 31),
+        ("2026-02-28T19:00:30-05:00", 31),
     ] {
         assert_eq!(takes(json!({ "notBefore": text })), seconds, "{text}");
     }
@@ -392,4 +393,17 @@ fn a_run_that_starts_later_is_checked_again_and_asks_then() {
     let path = &played.path[..4];
     let again = "Check Input > Wait For Start Time > Check Input > Acquire Lock";
     assert_eq!(path.join(" > "), again);
+}
+
+#[test]
+fn a_timer_that_ends_up_to_a_second_early_leads_to_no_second_wait() {
+    for early in [0, 1, 500, 999] {
+        let later = Play::granted(json!({ "notBefore": time(90_000) }));
+
+        let played = later.waits_end_early(early).works().play();
+
+        let waits = played.path.iter();
+        let waits = waits.filter(|state| *state == "Wait For Start Time");
+        assert_eq!(waits.count(), 1, "{early} ms early: {:?}", played.path);
+    }
 }

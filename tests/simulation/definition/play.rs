@@ -141,6 +141,12 @@ impl Play {
         Self::on(Machine::exclusive_run(), fields)
     }
 
+    /// The same execution, where each Wait until a time ends `millis` before it.
+    pub(super) fn waits_end_early(self, millis: u64) -> Self {
+        self.script.end_waits_early(millis);
+        self
+    }
+
     /// The same execution, with `field` as null.
     pub(super) fn with_null(mut self, field: &str) -> Self {
         self.input[field] = Value::Null;

@@ -1,41 +1,33 @@
-"""Tasks that wait for a token (.waitForTaskToken).
+"""Tasks that wait for a token (.waitForTaskToken), and activities.
 
 AWS: the call itself may fail the state: an error of the function ends it with that error's name.
 AWS: every attempt has a token of its own, of up to 2048 characters; after the attempt or its
-  execution has ended its token is refused with TaskTimedOut. HeartbeatSeconds bounds the time
-  between heartbeats.
+  execution has ended its token is refused with TaskTimedOut, and what is no token at all with InvalidToken (recorded:
+  test_sfn_send_task_outcome_with_no_such_token, 2025-11-06). HeartbeatSeconds bounds the time between heartbeats: a task that
+  exceeds it has timed out, with States.Timeout (recorded: test_heartbeat_timeout, 2024-04-18). A failure that is
+  reported without error has none (recorded: test_sqs_failure_in_wait_for_task_tok_no_error_field, 2024-04-29).
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-wait-token
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html
 ministack 1.5.33: swallows the function's error and waits on, keeps one token of 36 characters
   for all attempts, answers a stale token with TaskDoesNotExist, ignores HeartbeatSeconds.
 """
-import base64
+import asyncio
 import json
-import os
 import threading
 import time
 
+from ministack.core.responses import new_uuid
 from ministack.services import stepfunctions as sfn
 
 from . import scope
+from .states import calls
+from .states.attempts import TIMEOUT
+from .states.trail import compact
 
-_ended = set()
+_ended = set()  # hashes: a token is long, and there are many
 # An accepted SendTask* must win over a timeout of the same moment, and the other way round.
 _lock = threading.Lock()
-
-
-def _renewing_token(apply_fields):
-    """Give each attempt a new token before its arguments are made."""
-    def wrapper(state, data, context=None):
-        if context and ".waitForTaskToken" in state.get("Resource", ""):
-            context["Task"] = {"Token": _new_token()}
-        return apply_fields(state, data, context)
-    return wrapper
-
-
-def _new_token():
-    # As long as those of AWS, since tokens are kept in items and sent in requests.
-    return "AQC" + base64.b64encode(os.urandom(540)).decode()
+_POLL_SECONDS = 60  # of GetActivityTask
 
 
 def _refusing_ended(send):
@@ -44,26 +36,28 @@ def _refusing_ended(send):
             token = data.get("taskToken")
             info = sfn._task_tokens.get(token) or {}
             owner = info.get("scope")
-            if token in _ended or (owner and owner.cancelled):
+            if hash(token) in _ended or (owner and owner.cancelled):
                 return sfn.error_response_json(
                     "TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'", 400)
+            if not info:
+                return sfn.error_response_json("InvalidToken", "Invalid Token: 'Invalid token'", 400)
             answer = send(data)
-            if info:
-                info["event"].set()
+            if info["error"] is not None:
+                info["error"] = {"Error": data.get("error"), "Cause": data.get("cause")}
+            info["event"].set()
             return answer
     return wrapper
 
 
-def _invoke_with_callback(resource, data, token, state):
-    info = sfn._task_tokens[token] = {"event": threading.Event(), "result": None, "error": None, "heartbeat": None,
-                                     "scope": scope.current()}
-    failures = []
+def invoke(resource, data, token, limits):
+    """Make the call and wait for what is reported with its token."""
+    info, failures = _expect(token), []
     attempt = scope.Scope(scope.current())
 
     def call():
         scope.enter(attempt)
         try:
-            sfn._invoke_resource(resource.replace(".waitForTaskToken", ""), data)
+            calls.submitted(sfn._invoke_resource(resource.replace(".waitForTaskToken", ""), data))
         except scope.TaskError as error:
             failures.append(error)
         except Exception as error:  # an unforeseen failure of the call fails the task
@@ -72,28 +66,74 @@ def _invoke_with_callback(resource, data, token, state):
             info["event"].set()
 
     scope.in_thread(call)
-    failure = None
     try:
-        with scope.telling(info["event"].set):
-            _wait(info, failures, state)
-    except scope.TaskError as error:
-        failure = error
+        return _outcome(token, info, failures, limits)
     finally:
         attempt.cancel()
         attempt.close()
+
+
+def wait_for_worker(call, data, limits):
+    """Offer the task of an activity, and wait for what its worker reports."""
+    if call.resource not in sfn._activities:
+        raise scope.TaskError("States.Runtime", f"The activity {call.resource} does not exist.")
+    token = new_uuid()
+    info = _expect(token)
+    offered = {"taskToken": token, "input": compact(data), "call": call}
+    sfn._activity_tasks[call.resource].append(offered)
+    try:
+        return _outcome(token, info, [], limits)
+    finally:
+        if offered in sfn._activity_tasks[call.resource]:
+            sfn._activity_tasks[call.resource].remove(offered)
+
+
+async def _get_activity_task(data):
+    arn = data.get("activityArn")
+    if arn not in sfn._activities:
+        return sfn.error_response_json("ActivityDoesNotExist", f"Activity Does Not Exist: '{arn}'", 400)
+    end = time.monotonic() + _POLL_SECONDS
+    while time.monotonic() < end:
+        if sfn._activity_tasks.get(arn):
+            task = sfn._activity_tasks[arn].pop(0)
+            task["call"].started(data.get("workerName"))
+            return sfn.json_response({"taskToken": task["taskToken"], "input": task["input"]})
+        await asyncio.sleep(0.05)
+    return sfn.json_response({})
+
+
+def _expect(token):
+    info = sfn._task_tokens[token] = {"event": threading.Event(), "result": None, "error": None, "heartbeat": None,
+                                     "scope": scope.current()}
+    return info
+
+
+def _outcome(token, info, failures, limits):
+    """What was reported; raises when that is a failure, or when the attempt ends without."""
+    failure = None
+    try:
+        with scope.telling(info["event"].set):
+            _wait(info, failures, limits)
+    except scope.TaskError as error:
+        failure = error
     with _lock:
         sfn._task_tokens.pop(token, None)
-        _ended.add(token)
+        _ended.add(hash(token))
         answered = _answered(info)
     scope.check()
     if failure and not answered:
         raise failure
-    return _outcome(info)
+    if info["error"]:
+        raise scope.TaskError(info["error"]["Error"], info["error"]["Cause"])
+    try:
+        return json.loads(info["result"])
+    except (TypeError, ValueError):
+        return info["result"]
 
 
-def _wait(info, failures, state):
+def _wait(info, failures, limits):
     """Return when the token was answered; raise when the attempt ends without."""
-    limit, beat = state.get("TimeoutSeconds"), state.get("HeartbeatSeconds")
+    limit, beat = limits.get("TimeoutSeconds"), limits.get("HeartbeatSeconds")
     began = last_beat = time.monotonic()
     seen = None
     while True:
@@ -108,28 +148,15 @@ def _wait(info, failures, state):
         now = time.monotonic()
         if info["heartbeat"] != seen:
             seen, last_beat = info["heartbeat"], now
-        if beat and now - last_beat >= beat:
-            raise scope.TaskError("States.HeartbeatTimeout", "")
-        if limit and now - began >= limit:
-            raise scope.TaskError("States.Timeout", "")
+        if (beat and now - last_beat >= beat) or (limit and now - began >= limit):
+            raise scope.TaskError(TIMEOUT, "")
 
 
 def _answered(info):
     return info["result"] is not None or info["error"] is not None
 
 
-def _outcome(info):
-    if info["error"]:
-        raise scope.TaskError(info["error"].get("Error", "TaskFailed"), info["error"].get("Cause", ""))
-    try:
-        return json.loads(info["result"])
-    except (TypeError, ValueError):
-        return info["result"]
-
-
 def apply():
-    sfn._invoke_with_callback = _invoke_with_callback
-    for name in ("_apply_jsonata_arguments", "_apply_parameters"):
-        setattr(sfn, name, _renewing_token(getattr(sfn, name)))
+    sfn._get_activity_task = _get_activity_task
     for name in ("_send_task_success", "_send_task_failure", "_send_task_heartbeat"):
         setattr(sfn, name, _refusing_ended(getattr(sfn, name)))

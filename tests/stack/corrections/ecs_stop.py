@@ -38,11 +38,11 @@ def stop_task(data):
             ecs._bump_task_version(task)
     if first:
         ecs_events.send(task)
-        scope.in_thread(_stop_containers, task, docker)
+        scope.in_thread(stop_containers, task, docker)
     return ecs.json_response({"task": ecs._sanitize(task)})
 
 
-def _stop_containers(task, docker):
+def stop_containers(task, docker):
     """Signal the containers; the emulator's watcher sees them exit and marks the task."""
     end = time.monotonic() + _START_SECONDS
     while task["lastStatus"] not in ("RUNNING", "STOPPED") and time.monotonic() < end:

@@ -14,7 +14,8 @@ import uuid
 from ministack.services import ecs
 from ministack.services import stepfunctions as sfn
 
-from . import executions, habits, history, scope
+from . import ecs_requests, executions, habits, results, scope
+from .states import calls
 
 start_tasks = ecs._run_task  # other corrections wrap it
 _answers = {}
@@ -39,7 +40,7 @@ def _start(data):
     request.setdefault("startedBy", "AWS Step Functions")
     lost = habits.find("run-task-answer-lost", data)
     starts = not lost or lost.get("starts", True)
-    status, _, body = run_task(request) if starts else (200, {}, '{"tasks": []}')
+    status, _, body = run_task(request) if starts else (200, {}, '{"tasks": [], "failures": []}')
     answer = json.loads(body)
     if status >= 400:
         name = answer.get("__type", "AmazonECSException").split("#")[-1]
@@ -54,15 +55,15 @@ def _start(data):
 
 def _run_task_state(resource, data):
     scope.check()
-    call = history.EcsCall(resource, data)
-    try:
-        answer = _start(data)
-    except scope.TaskError as error:
-        call.failed(error)
-        raise
-    call.submitted(answer)
+    ecs_requests.check_arguments(data)
+    answer = _start(data)
+    waits = resource.endswith(".sync") or calls.waits()
+    if answer["failures"] and waits:
+        reasons = ", ".join(failure["reason"] for failure in answer["failures"])
+        raise scope.TaskError("AmazonECS.Unknown", f"Error: {reasons}")
     if not resource.endswith(".sync"):
         return pascal_case(answer)
+    calls.submitted(results.with_metadata(pascal_case(answer), "ecs"))
     started = answer["tasks"][0]
     try:
         while ecs._tasks[started["taskArn"]]["lastStatus"] != "STOPPED":

@@ -21,22 +21,26 @@ import contextvars
 import json
 import re
 import threading
+import time
 
 from ministack.services import stepfunctions as sfn
 
 from . import redrive, scope
+from .states import machine, trail
 
 _FORBIDDEN_IN_NAMES = re.compile(r"""[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]""")
+_BEFORE_THE_FIRST_STATE = 0.15  # so that the answer of StartExecution comes first, as it nearly always does
 _scopes = {}
-_stock_run = sfn._run_execution
-_stock_fail = sfn._fail_execution
 _stock_stop = sfn._stop_execution
 _stock_start = sfn._start_execution
 _stock_describe = sfn._describe_execution
 
 
 def _run_execution(arn):
-    run(arn, lambda: _stock_run(arn))
+    time.sleep(_BEFORE_THE_FIRST_STATE)
+    execution = sfn._executions.get(arn)
+    if execution:
+        run(arn, lambda: machine.run(execution))
 
 
 def run(arn, work):
@@ -54,6 +58,7 @@ def run(arn, work):
         root.cancel()
         scope.leave(token)
         redrive.remember(arn, root)
+        trail.pack(sfn._executions[arn])
         _scopes.pop(arn, None)
 
 
@@ -97,14 +102,6 @@ def _start_timer(arn, root):
     return timer
 
 
-def _fail_execution(execution, error, cause):
-    if execution["status"] == "RUNNING" and error != scope.Stopped.NAME:
-        # A reader that sees the status sees these with it.
-        execution.update(error=error, cause=cause)
-        _stock_fail(execution, error, cause)
-        execution["output"] = None
-
-
 def stop_execution(data):
     answer = _stock_stop(data)
     execution = sfn._executions.get(data.get("executionArn"))
@@ -135,23 +132,19 @@ def start_execution(data):
         earlier = sfn._executions.get(arn)
         if earlier and earlier["status"] == "RUNNING" and earlier["input"] == data.get("input", "{}"):
             return sfn.json_response({"executionArn": arn, "startDate": earlier["startDate"]})
-    return _stock_start(data)
+    answer = _stock_start(data)
+    if answer[0] < 400:
+        _complete_first_event(sfn._executions[json.loads(answer[2])["executionArn"]]["events"][0])
+    return answer
 
 
-def _cancellable(execute):
-    def wrapper(state, raw_input, *more):
-        scope.check()
-        redrive.enter_state(raw_input, more[-1])
-        return execute(state, raw_input, *more)
-    return wrapper
+def _complete_first_event(event):
+    event["previousEventId"] = 0
+    event["executionStartedEventDetails"]["inputDetails"] = {"truncated": False}
 
 
 def apply():
     sfn._run_execution = _run_execution
-    sfn._fail_execution = _fail_execution
     sfn._stop_execution = stop_execution
     sfn._start_execution = start_execution
     sfn._scaled_sleep = lambda seconds: scope.pause(seconds * sfn._SFN_WAIT_SCALE)
-    for kind in ("pass", "choice", "wait", "parallel", "map", "task"):
-        name = f"_execute_{kind}"
-        setattr(sfn, name, _cancellable(getattr(sfn, name)))

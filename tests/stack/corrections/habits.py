@@ -13,6 +13,8 @@ AWS: the answer of a call may be lost, and a caller that retries it sends the sa
   https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 AWS: RunTask may start a task and answer with ServerException: an error of a server rules nothing out.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html#API_RunTask_Errors
+AWS: RunTask may find no room for a task, and answer with the reason.
+  https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html
 AWS: a DynamoDB request fails with InternalServerError or ThrottlingException, or is not answered.
   https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 """
@@ -29,7 +31,7 @@ from . import dynamodb, lambdas
 # What each habit needs, and may have, beside the text that it is narrowed to.
 _NEEDS = {"stopped-late": {"seconds"}, "describe-lags": {"seconds"}, "sync-timeout-stops-nothing": set(),
           "slow": {"seconds", "action"}, "table-away": {"seconds", "with"}, "start-answer-lost": {"seconds"},
-          "run-task-answer-lost": {"error"}}
+          "run-task-answer-lost": {"error"}, "run-task-places-nothing": {"reason"}}
 _MAY = {"table-away": {"function"}, "run-task-answer-lost": {"starts"}}
 _ALLOWED = {"habit", "mentioning", "off"}
 _TABLE_ANSWERS = {

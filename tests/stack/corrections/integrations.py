@@ -12,11 +12,9 @@ AWS: a refused StartExecution fails the state with StepFunctions. and the except
 AWS: a state that stops waiting, because it timed out, was aborted or its branch was cut, stops the child, with a
   cause that names the parent and no error (AslExecutorNestedSyncTimeoutTest: recorded on AWS).
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-sync
-AWS: a result of more than 256 KiB fails the state with States.DataLimitExceeded, which States.ALL does not match;
-  so input and output of a child must not exceed that together.
-  https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+AWS: input and output of a child must not exceed 256 KiB together, since they are the result of the state.
 ministack 1.5.33: fails with the child's own error name and leaves the child running; names no refusal as AWS
-  does; has no limit.
+  does.
 """
 import json
 import threading
@@ -24,19 +22,20 @@ import uuid
 
 from ministack.services import stepfunctions as sfn
 
-from . import executions, habits, machine_roles, redrive, scope
+from . import executions, habits, machine_roles, redrive, results, scope
+from .states import calls
+from .states.trail import compact
 
-_MOST_BYTES = 262_144
-_TOO_LARGE = "States.DataLimitExceeded"
 _TIMES = ("StartDate", "StopDate")
 _PARSED = ("Input", "Output")
 
 
 def _start(data):
-    """Start the child that a state asks for; answers its ARN."""
+    """Start the child that a state asks for, and answer it."""
     request = sfn._nested_start_execution_request(data)
     if not isinstance(data.get("Input", ""), str):
-        request["input"] = _compact(data["Input"])
+        # A null is an empty input (recorded: test_start_execution_sync, 2023-07-05).
+        request["input"] = "{}" if data["Input"] is None else compact(data["Input"])
     denied = machine_roles.refusal("states:StartExecution", request["stateMachineArn"])
     if denied:
         raise _refused("AccessDeniedException", denied)
@@ -46,7 +45,7 @@ def _start(data):
         habits.note(lost, resources=[answer["executionArn"]])
         scope.pause(float(lost["seconds"]))
         answer = _answer(sfn._start_execution(request))
-    return answer["executionArn"]
+    return sfn._executions[answer["executionArn"]]
 
 
 def _answer(response):
@@ -67,28 +66,29 @@ def _refused(code, message):
 
 
 def _nested(_, data):
-    child = sfn._executions[_start(data)]
+    return _started(_start(data))
+
+
+def _started(child):
     return {"ExecutionArn": child["executionArn"], "StartDate": sfn._iso_to_epoch_ms(child["startDate"])}
 
 
 def _nested_sync(resource, data):
-    arn = _start(data)
+    child = _start(data)
+    calls.submitted(results.with_metadata(_started(child), "states"))
+    arn = child["executionArn"]
     try:
         machine_roles.see_end_of(arn)
-        _wait(sfn._executions[arn])
+        _wait(child)
     except scope.Stopped:
         if not scope.abandoned() and not machine_roles.refusal("states:StopExecution", arn):
             sfn._stop_execution({"executionArn": arn, "cause": executions.stopping_cause()})
         raise
     description = _describe(arn)
     if description["Status"] != "SUCCEEDED":
-        raise scope.TaskError("States.TaskFailed", _compact(description))
+        raise scope.TaskError("States.TaskFailed", compact(description))
     if resource.endswith(":2"):
         description.update({name: json.loads(description[name]) for name in _PARSED})
-    if len(_compact(description).encode()) > _MOST_BYTES:
-        raise scope.TaskError(_TOO_LARGE, (
-            f"The state/task '{resource}' returned a result with a size exceeding the maximum number of bytes "
-            "service limit."))
     return description
 
 
@@ -118,17 +118,6 @@ def _describe(arn):
     return dict(sorted(reply.items()))
 
 
-def _compact(value):
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _sparing_too_large(matches):
-    def wrapper(names, error):
-        return error in names if error == _TOO_LARGE else matches(names, error)
-    return wrapper
-
-
 def apply():
-    sfn._error_matches = _sparing_too_large(sfn._error_matches)
     sfn._invoke_nested_start_execution = _nested
     sfn._invoke_nested_start_execution_sync = _nested_sync

@@ -9,8 +9,9 @@ AWS: the context object has Execution.RedriveCount, 0 in an execution that was n
 AWS: DescribeExecution and the status events tell redriveCount, redriveDate and redriveStatus, with
   redriveStatusReason where it is NOT_REDRIVABLE.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
-ministack 1.5.33: has none of it. A Map state begins anew here, and the states of the second
-  run are not in the history.
+AWS: of an inline Map only the items that did not succeed run again. The history goes on behind ExecutionRedriven.
+  https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
+ministack 1.5.33: has none of it. The state that is entered again has no Entered event of its own here.
 """
 import asyncio
 import contextvars
@@ -23,12 +24,12 @@ from ministack.services import eventbridge
 from ministack.services import stepfunctions as sfn
 
 from . import executions, scope
+from .states import machine, trail
 
 _points = {}  # execution: the state it was in when it ended
 _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 _CHANGE = "Step Functions Execution Status Change"
 _stock_handle = sfn.handle_request
-_stock_fail_state = sfn._fail_state_error
 _stock_put_events = eventbridge._put_events
 
 
@@ -37,49 +38,44 @@ class Point:
 
     def __init__(self, name, data, variables):
         self.name, self.input, self.variables = name, copy.deepcopy(data), copy.deepcopy(variables)
-        self.branches = []  # scopes of a Parallel's branches
+        self.branches = []  # scopes of a Parallel's branches or a Map's items
 
 
-def enter_state(data, context):
+def enter_state(visit):
     """Note where the scope of this thread is."""
     here = scope.current()
-    if here is None or not context:
+    if here is None:
         return
-    context.get("Execution", {}).setdefault("RedriveCount", 0)
-    name = context["State"]["Name"]
-    here.point = Point(name, data, context.get("variables", {}))
-    if here.resume and here.resume.name != name:
+    here.point = Point(visit.name, visit.input, visit.line.variables)
+    if here.resume and here.resume.name != visit.name:
         here.resume = None
 
 
 def enter_branches(scopes):
-    """Note the branches of the Parallel that this thread is in. Answers for each its earlier scope, or None."""
+    """Note the branches or items of the state that this thread is in. Answers for each its earlier scope, or None."""
     here = scope.current()
     if here.point:
         here.point.branches = scopes
     earlier, here.resume = (here.resume.branches if here.resume else []), None
-    return earlier or [None] * len(scopes)
+    return earlier if len(earlier) == len(scopes) else [None] * len(scopes)
 
 
-def begin_of(earlier, branch, context):
+def begin_of(earlier, branch, line):
     """Give a branch its earlier result, or answer the (state, input) that it goes on from."""
     if earlier is None:
         return None
     branch.done, branch.result, branch.resume = earlier.done, earlier.result, earlier.point
     if earlier.done or not earlier.point:
         return None
-    context["variables"] = copy.deepcopy(earlier.point.variables)
+    line.variables = copy.deepcopy(earlier.point.variables)
     return earlier.point.name, earlier.point.input
 
 
 def remember(arn, root):
-    if root.point:
+    """Keep where an execution ended, if it may be redriven."""
+    _points.pop(arn, None)
+    if root.point and sfn._executions[arn]["status"] in _REDRIVABLE:
         _points[arn] = root.point
-
-
-def _fail_state_error(state, data, context=None):
-    enter_state(data, context)
-    return _stock_fail_state(state, data, context)
 
 
 async def _redrive(request):
@@ -94,6 +90,7 @@ async def _redrive(request):
         return sfn.error_response_json(
             "ExecutionNotRedrivable", f"Execution is {execution['status']} and cannot be redriven", 400)
     now = time.time()
+    trail.unpack(execution)
     execution.update(status="RUNNING", stopDate=None, error=None, cause=None, output=None,
                      redriveCount=execution.get("redriveCount", 0) + 1, redriveDate=now)
     sfn._add_event(execution, "ExecutionRedriven", {
@@ -105,25 +102,12 @@ async def _redrive(request):
 
 
 def _go_on(execution):
-    point, machine = _points[execution["executionArn"]], sfn._state_machines[execution["stateMachineArn"]]
-    definition = json.loads(machine["definition"])
-    context = {
-        "QueryLanguage": definition.get("QueryLanguage", "JSONPath"),
-        "Execution": {"Id": execution["executionArn"], "Name": execution["name"], "StartTime": execution["startDate"],
-                      "Input": json.loads(execution["input"]), "RedriveCount": execution["redriveCount"],
-                      "RedriveTime": sfn.now_iso()},
-        "StateMachine": {"Id": execution["stateMachineArn"], "Name": machine["name"]},
-        "variables": copy.deepcopy(point.variables)}
+    point = _points[execution["executionArn"]]
+    definition, line = machine.line_of(execution, last=len(execution["events"]))
+    line.context["Execution"]["RedriveTime"] = sfn.now_iso()
+    line.variables = copy.deepcopy(point.variables)
     scope.current().resume = point
-    try:
-        output = json.dumps(sfn._run_sub_machine(definition["States"], point.name, point.input, execution, context))
-    except scope.TaskError as error:
-        sfn._fail_execution(execution, error.error, error.cause)
-        return
-    if execution["status"] == "RUNNING":
-        execution.update(status="SUCCEEDED", output=output, stopDate=sfn.now_iso())
-        sfn._add_event(execution, "ExecutionSucceeded", {"executionSucceededEventDetails": {"output": output}})
-        sfn._emit_execution_status_event(execution)
+    machine.finish(line, lambda: machine.run_states(line, definition["States"], point.name, point.input, entered=True))
 
 
 def _described(execution):
@@ -161,5 +145,4 @@ async def _handle_request(method, path, headers, body, query_params):
 def apply():
     sfn.handle_request = _handle_request
     sfn._describe_execution = describe_execution
-    sfn._fail_state_error = _fail_state_error
     eventbridge._put_events = _put_events

@@ -2,6 +2,8 @@
 
 AWS: a refused call fails the state with the exception's name in the SDK for Java, which ends in Exception:
   Sfn.ExecutionDoesNotExistException.
+  An exception that the API does not declare has the name of the service's own: DynamoDb.DynamoDbException (recorded:
+  test_aws_sdk.py test_dynamodb_invalid_param, 2023-07-27).
   https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
   https://github.com/localstack/localstack (state_task_service_aws_sdk.py, held to records of AWS)
 AWS: the role of the state machine needs the right to the action. Without it the exception is the API's
@@ -31,7 +33,12 @@ def _call(service_info, service_name, action, data):
         if denied:
             raise scope.TaskError(_denial_name(service, service_name), (
                 f"{denied} (Service: {_prefix(service_name)}, Status Code: 400, Request ID: {uuid.uuid4()})"))
-    return _stock_call(service_info, service_name, action, data)
+    try:
+        return _stock_call(service_info, service_name, action, data)
+    except scope.TaskError as error:
+        raise scope.TaskError(error.error, (
+            f"{error.cause} (Service: {_prefix(service_name)}, Status Code: 400, Request ID: {uuid.uuid4()})"
+            " (SDK Attempt Count: 1)")) from None
 
 
 def _checks(service, target, body):
@@ -57,8 +64,14 @@ def _prefix(service_name):
 
 
 def _error_name(service_name, code):
-    name = _stock_name(service_name, code)
-    return f"{name}Exception" if service_name == "sfn" and not name.endswith("Exception") else name
+    code = code.rsplit("#", 1)[-1]
+    model = sfn._service_model(sfn._AWS_SDK_SERVICE_MAP.get(service_name, {}).get("service_key", service_name))
+    if model is None or code.startswith("States."):
+        return _stock_name(service_name, code)
+    prefix, shape = _prefix(service_name), model.shape_for(code) if code in model.shape_names else None
+    if shape is None or not shape.metadata.get("exception"):
+        return f"{prefix}.{prefix}Exception"
+    return f"{prefix}.{code if code.endswith('Exception') else f'{code}Exception'}"
 
 
 def apply():

@@ -48,7 +48,7 @@ class Callbacks(Probe):
         state = waiting_for(queue(), HeartbeatSeconds=1, TimeoutSeconds=6)
         caught = {"ErrorEquals": ["States.Timeout"], "Output": "{% $states.errorOutput.Error %}", "Next": "End"}
         states = {"Wait": {**state, "Catch": [caught]}, "End": {"Type": "Succeed"}}
-        self.assertEqual("States.HeartbeatTimeout", output(run(jsonata(states), seconds=5)))
+        self.assertEqual("States.Timeout", output(run(jsonata(states), seconds=5)))
 
     def test_time_limit_may_be_an_expression(self):
         state = waiting_for(queue(), TimeoutSeconds="{% $states.input.limit %}")

@@ -2,7 +2,7 @@
 import json
 
 from .functions import calls_as, function_arn, recorded, recorder, role_that_may
-from .support import Probe, client, client_in, queue, queue_arn, receive, rule_to, unique, wait_for
+from .support import Probe, client, client_in, let_topics_in, queue, queue_arn, receive, rule_to, unique, wait_for
 
 FAILS = """    raise RuntimeError("on purpose")
 """
@@ -22,7 +22,7 @@ class Own(Probe):
     def test_own_event_reaches_functions_queues_and_topics(self):
         mark, name, first, second = unique(), recorder(), queue(), queue()
         topic = client("sns").create_topic(Name=unique())["TopicArn"]
-        self.let_in(second)
+        let_topics_in(second)
         client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(second))
         for target in (function_arn(name), queue_arn(first), topic):
             rule_to(target, {"source": ["lockstep"], "detail": {"mark": [mark]}})
@@ -36,7 +36,7 @@ class Own(Probe):
         """`exists` is about a leaf, also below an object that is missing; a string is put into a template as JSON."""
         url, mark, text = queue(), unique(), 'a "b"\n\\c'
         topic = client("sns").create_topic(Name=unique())["TopicArn"]
-        self.let_in(url)
+        let_topics_in(url)
         client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(url),
                                 Attributes={"RawMessageDelivery": "true"})
         pattern = {"source": ["lockstep"], "detail": {"mark": [mark]}}
@@ -53,13 +53,6 @@ class Own(Probe):
         self.assertEqual(whole, receive(url))
         self.assertEqual(["allowed"], calls_as(role_arn, [self.put({"mark": mark, "text": text})]))
         self.assertEqual({"title": "Probe: x", "texts": [text]}, receive(url))
-
-    def let_in(self, url):
-        """A queue takes messages of a topic only when its policy allows them."""
-        allow = {"Version": "2012-10-17", "Statement": [{
-            "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
-            "Resource": queue_arn(url)}]}
-        client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(allow)})
 
     def test_bus_is_the_resource(self):
         other = unique()

@@ -114,7 +114,7 @@ class RunTaskAnswerLost(HabitProbe):
         (scheduled,) = [event for event in events if event["id"] == started["previousEventId"]]
         call = scheduled["taskScheduledEventDetails"]
         self.assertEqual(("ecs", "runTask.sync"), (call["resourceType"], call["resource"]))
-        self.assertEqual(state["Arguments"], json.loads(call["parameters"]))
+        self.assertEqual({**state["Arguments"], "StartedBy": "AWS Step Functions"}, json.loads(call["parameters"]))
 
 
 class SyncTimeout(HabitProbe):

@@ -1,4 +1,4 @@
-"""parallel.py."""
+"""states/parallel.py."""
 from .support import Probe, jsonata, output, run
 
 

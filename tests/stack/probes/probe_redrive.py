@@ -1,6 +1,7 @@
 """redrive.py."""
 import time
 
+from .functions import recorder
 from .probe_callbacks import waiting_for
 from .support import Probe, client, ended, jsonata, machine, output, queue, queue_arn, receive, rule_to, run, start
 
@@ -34,6 +35,19 @@ class Redrive(Probe):
         self.assertEqual({"said": "again", "n": 6}, result["branches"][1])  # neither Count nor First ran twice
         self.assertLess(max(result["branches"][0], result["at"]), stopped_at)
         self.assertEqual((1, "NOT_REDRIVABLE"), (response["redriveCount"], response["redriveStatus"]))
+
+    def test_items_of_a_map_that_succeeded_do_not_run_again(self):
+        call = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Output": "{% $millis() %}", "End": True, "Arguments": {
+            "FunctionName": "{% $states.input = 0 or $states.context.Execution.RedriveCount > 0 ? $name : 'none' %}"}}
+        arn = start(machine(jsonata({
+            "First": {"Type": "Pass", "Assign": {"name": "{% $states.input.name %}"}, "Next": "Each"},
+            "Each": {"Type": "Map", "Items": [0, 1], "MaxConcurrency": 1, "End": True,
+                     "ItemProcessor": {"StartAt": "Call", "States": {"Call": call}}}})), {"name": recorder()})
+        self.assert_failed(ended(arn), "Lambda.ResourceNotFoundException")
+        stopped_at = time.time() * 1000
+        self.states.redrive_execution(executionArn=arn)
+        first, second = output(ended(arn))
+        self.assertTrue(first < stopped_at <= second, (first, stopped_at, second))
 
     def test_context_counts_redrives_and_arguments_are_made_anew(self):
         """Variables stay, and the state that is entered again sees how often that was."""

@@ -43,4 +43,4 @@ class States(Probe):
     def test_answers_need_permission(self):
         call = [["stepfunctions", "send_task_success", {"taskToken": unique(), "output": "1"}]]
         self.assertEqual([DENIED], calls_as(role_that_may((["states:StopExecution"], "*")), call))
-        self.assertEqual(["TaskDoesNotExist"], calls_as(role_that_may((["states:SendTaskSuccess"], "*")), call))
+        self.assertEqual(["InvalidToken"], calls_as(role_that_may((["states:SendTaskSuccess"], "*")), call))

@@ -116,6 +116,14 @@ def queue_arn(url):
     return client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
+def let_topics_in(url):
+    """A queue takes messages of a topic only when its policy allows them."""
+    allow = {"Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
+        "Resource": queue_arn(url)}]}
+    client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(allow)})
+
+
 def rule_to(target_arn, pattern):
     """Send the default bus's events that match to a queue or a function."""
     name = unique()

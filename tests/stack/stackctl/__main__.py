@@ -46,6 +46,9 @@ def parse():
     probes.add_argument("--stock", action="store_true",
                         help="run the probes on an uncorrected emulator and tell which corrections it no longer needs")
     probes.add_argument("names", nargs="*", help="probe modules, for example callbacks (default: all)")
+    every = commands.add_parser("undefined", help="evaluate every expression of every definition over drawn inputs and answers")
+    every.add_argument("weaver", help="the `lockstep` command that weaves")
+    every.add_argument("runs", nargs="?", help="executions of a definition; six times as many of exclusive-run")
     return parser.parse_args()
 
 
@@ -69,6 +72,8 @@ def main():
         deploy.run([pair.split("=", 1) for pair in options.parameter])
     elif options.command == "probe":
         return probe.run(options.stock, options.names)
+    elif options.command == "undefined":
+        return probe.run_undefined([options.weaver, *([options.runs] if options.runs else [])])
     return 0
 
 

@@ -26,3 +26,9 @@ def _run_probes(names):
     command = [EMULATOR_PYTHON, "-m", "probes", *names]
     env = {**client_environment(), "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, cwd=HERE, env=env).returncode
+
+
+def run_undefined(arguments):
+    """Needs no stack: the definitions run on the interpreter alone."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([EMULATOR_PYTHON, "-m", "undefined", *arguments], env=environment).returncode

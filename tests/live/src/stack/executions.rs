@@ -170,7 +170,7 @@ impl Stack {
         redrive.send().await.expect("an execution is redriven");
     }
 
-    /// The events of an execution's history. The emulator has none of states inside a Parallel.
+    /// The events of an execution's history.
     pub async fn history(&self, arn: &str) -> Vec<HistoryEvent> {
         let ask = self.sfn.get_execution_history().execution_arn(arn);
         let pages = ask.into_paginator().items().send();
