@@ -13,6 +13,7 @@ mod child;
 mod descendants;
 mod exit_status;
 mod guarded;
+mod limit;
 mod mark;
 mod procfs;
 pub(crate) mod progress;
@@ -46,10 +47,14 @@ pub(crate) fn serve(arguments: impl Iterator<Item = OsString>) -> Option<Exit> {
     let arguments: Vec<_> = arguments.collect::<Result<_, _>>().ok()?;
     match &arguments[..] {
         [name] if name == watchdog::NAME => Some(watchdog::watch()),
-        [name, parent, end_of_flags, command @ ..]
+        [name, parent, mark, end_of_flags, command @ ..]
             if name == shim::NAME && end_of_flags == "--" =>
         {
-            Some(shim::start(parent.parse().ok()?, command))
+            Some(shim::start(
+                parent.parse().ok()?,
+                &Mark::parse(mark)?,
+                command,
+            ))
         }
         _ => None,
     }

@@ -21,6 +21,7 @@ mod message;
 mod poll;
 mod queue;
 mod report;
+mod settings;
 mod shutdown;
 mod table;
 
@@ -37,12 +38,14 @@ use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::protect::Protection;
 use decide::{Kind, RetryDelays};
+use lockstep::domain::Seconds;
 use lockstep::store::dynamodb::DynamoStore;
 use message::{MessageProcessor, RunningCommands};
 use nix::sys::signal::Signal;
 use poll::{Poll, Unusable};
 use queue::{CEILING, QueueError, Sqs};
 use report::{MessageMetrics, Tally};
+use settings::{Flags, risks};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -80,7 +83,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
         sdk = sdk_config() => sdk?,
     };
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
-    check_queue(&queue).await?;
+    check_queue(&queue, &args, config.retention.run_keys).await?;
     let times = LeaseTiming::after_silence(args.lease, args.grace);
     let protection = Protection::start(
         args.protect.protect,
@@ -121,6 +124,7 @@ async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
             grace: args.grace,
         },
         command: args.command,
+        scope: args.scope.signal_scope,
         is_alone: args.concurrency == 1,
         running_commands: RunningCommands::default(),
     };
@@ -134,20 +138,31 @@ async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
     Ok(signal)
 }
 
-/// Checks that the queue exists, and warns if it has no dead-letter queue.
-async fn check_queue(queue: &Sqs) -> Result<(), EarlyExit> {
-    match queue.has_redrive_policy().await {
-        Ok(true) => {}
-        Ok(false) => tracing::warn!(
-            event = "dead_letter_queue_missing",
-            "the queue has no dead-letter queue: a message that always fails comes back until it expires"
-        ),
+/// Checks that the queue exists, and warns of settings that cost messages.
+async fn check_queue(queue: &Sqs, args: &WorkerArgs, keys: Seconds) -> Result<(), EarlyExit> {
+    let flags = Flags {
+        lease: args.lease,
+        max_run: args.max_run,
+        key_retention: Duration::from_secs(u64::from(keys.get())),
+    };
+    match queue.settings().await {
+        Ok(settings) => {
+            if settings.max_receives.is_none() {
+                tracing::warn!(
+                    event = "dead_letter_queue_missing",
+                    "the queue has no dead-letter queue: a message that always fails comes back until it expires"
+                );
+            }
+            for risk in risks(settings, flags) {
+                tracing::warn!(event = "queue_settings_risky", "{risk}");
+            }
+        }
         Err(error @ QueueError::Missing(_)) => return Err(no_queue(&error)),
         // sqs:GetQueueAttributes is optional for the task role.
         Err(error) => tracing::debug!(
-            event = "redrive_policy_unknown",
+            event = "queue_settings_unknown",
             %error,
-            "GetQueueAttributes failed: the queue's redrive policy is unknown"
+            "GetQueueAttributes failed: the queue's settings are unknown"
         ),
     }
     Ok(())

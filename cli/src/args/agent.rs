@@ -1,7 +1,7 @@
 //! The flags of `lockstep agent`.
 
 use super::parse;
-use super::shared::{ProtectArg, TableArg};
+use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -46,6 +46,8 @@ pub(crate) struct AgentArgs {
     /// open jobs
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArg,
     /// The command and its arguments, if the agent is to start one
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

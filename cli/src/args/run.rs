@@ -1,7 +1,7 @@
 //! The flags of `lockstep run`.
 
 use super::parse;
-use super::shared::{ProtectArg, TableArg};
+use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::{Args, ValueEnum};
 use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap};
 use std::time::Duration;
@@ -109,6 +109,8 @@ pub(crate) struct RunArgs {
     /// first one have the rest of it
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArg,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
     /// Exit with this code when nothing was started because of --overlap skip or --run-key

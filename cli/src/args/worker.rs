@@ -1,7 +1,7 @@
 //! The flags of `lockstep worker`.
 
 use super::parse;
-use super::shared::{ProtectArg, TableArg};
+use super::shared::{ProtectArg, ScopeArg, TableArg};
 use crate::once_key::OnceKey;
 use clap::Args;
 use lockstep::contract::LockOptions;
@@ -64,6 +64,8 @@ pub(crate) struct WorkerArgs {
     /// its end
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArg,
     /// Stop a command after this time
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MAX_RUN))]
     pub(crate) max_run: Option<Duration>,

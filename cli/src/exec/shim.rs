@@ -4,6 +4,7 @@
 //! require unsafe code between fork and exec; here it takes a few safe calls.
 
 use super::which::{find, is_foreign};
+use super::{Mark, limit};
 use crate::exit::{EarlyExit, Exit};
 use crate::log::print_line;
 use crate::platform::children::{self, SELF};
@@ -19,26 +20,28 @@ use std::process::Command;
 /// The first argument of a process that [`start`] serves.
 pub(super) const NAME: &str = "start-command";
 
-/// A command line that starts this program, which then executes `command`.
-pub(super) fn command(command: &[String]) -> Command {
+/// A command line that starts this program, which then executes `command` with `mark`.
+pub(super) fn command(command: &[String], mark: &Mark) -> Command {
     let mut shim = Command::new(SELF);
     shim.arg(NAME)
         .arg(std::process::id().to_string())
+        .arg(mark.text())
         .arg("--")
         .args(command)
         .process_group(0);
     shim
 }
 
-/// Executes `command` in this process, if `parent` still lives. From then on the kernel kills this
+/// Executes `command` in this process with `mark`, if `parent` still lives. From then on the kernel kills this
 /// process when its parent ends for any reason: a guarded command must not outlive its guard.
-pub(super) fn start(parent: i32, command: &[String]) -> Exit {
+pub(super) fn start(parent: i32, mark: &Mark, command: &[String]) -> Exit {
     let bound = children::die_with_parent();
     if !bound || getppid() != Pid::from_raw(parent) {
         print_line("the guarding process is gone; command not started");
         return Exit::CANNOT_RUN;
     }
     foreground::take();
+    limit::set(mark.number());
     let [program, arguments @ ..] = command else {
         return Exit::CONFIGURATION;
     };

@@ -36,6 +36,7 @@ use crate::lease::timing::LeaseTiming;
 use crate::once_key::{Malformed, OnceKey, once_key, sha256, shard};
 use crate::platform::env::random_fraction;
 use crate::platform::identity::HolderIdentity;
+use crate::platform::signals::SignalScope;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
 use lockstep::domain::{LockKey, rfc3339};
@@ -64,6 +65,7 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) delays: RetryDelays,
     pub(crate) limits: Limits,
     pub(crate) command: Vec<String>,
+    pub(crate) scope: SignalScope,
     /// Whether it processes one message at a time.
     pub(crate) is_alone: bool,
     pub(crate) running_commands: RunningCommands,
