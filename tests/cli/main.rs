@@ -24,3 +24,4 @@ mod users;
 mod waiting;
 mod weave;
 mod worker;
+mod written;

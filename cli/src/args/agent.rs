@@ -3,6 +3,7 @@
 use super::parse;
 use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::Args;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub(crate) struct AgentArgs {
     pub(crate) scope: ScopeArg,
     /// The command and its arguments, if the agent is to start one
     #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Any client of the API can acquire locks, so it is for this machine only.

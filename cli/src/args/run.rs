@@ -4,6 +4,7 @@ use super::parse;
 use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::{Args, ValueEnum};
 use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap};
+use std::ffi::OsString;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -118,7 +119,7 @@ pub(crate) struct RunArgs {
     pub(crate) skip_code: u8,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 impl RunArgs {

@@ -6,6 +6,7 @@ use crate::once_key::OnceKey;
 use clap::Args;
 use lockstep::contract::LockOptions;
 use lockstep::domain::LockKey;
+use std::ffi::OsString;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -77,9 +78,13 @@ pub(crate) struct WorkerArgs {
     pub(crate) backoff_max: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
+    /// When a deployment replaces the ECS task, finish the messages at work and exit with 0: a protected task is
+    /// not stopped by it
+    #[arg(long)]
+    pub(crate) drain_on_deploy: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// The URL of a queue, and its name.

@@ -7,11 +7,13 @@ use super::{ChildExit, CommandTree, Mark, Subreaper, shim};
 use crate::platform::children::peek_exit;
 use crate::platform::empty;
 use crate::platform::signals::SignalScope;
+use crate::platform::stderr::SharedStderr;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::stat::{Mode, fchmod};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::getpgid;
+use std::ffi::OsString;
 use std::io::{Error, Write};
 use std::process::Stdio;
 
@@ -19,7 +21,7 @@ use std::process::Stdio;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spec {
     /// The command and its arguments.
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
     /// Variables of this process that are removed: they belong to another grant.
     pub(crate) without: &'static [&'static str],
     /// Variables that are added to those of this process.
@@ -43,6 +45,7 @@ pub(crate) struct Child {
     rest: Rest,
     is_alone: bool,
     scope: SignalScope,
+    _shared: SharedStderr,
 }
 
 /// How much of a command has ended.
@@ -74,6 +77,7 @@ impl Child {
         if spec.input.is_some() {
             command.stdin(Stdio::piped());
         }
+        let shared = SharedStderr::begin();
         let reaped = reaper.reaped();
         let (process, first) = reaper.start(&mut command)?;
         if let (Some(input), Some(mut pipe)) = (spec.input.clone(), process.stdin) {
@@ -96,6 +100,7 @@ impl Child {
             },
             is_alone: spec.is_alone,
             scope: spec.scope,
+            _shared: shared,
         })
     }
 

@@ -10,7 +10,7 @@ use crate::log::print_line;
 use crate::platform::children::{self, SELF};
 use crate::platform::foreground;
 use nix::unistd::{Pid, execv, getppid};
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -21,7 +21,7 @@ use std::process::Command;
 pub(super) const NAME: &str = "start-command";
 
 /// A command line that starts this program, which then executes `command` with `mark`.
-pub(super) fn command(command: &[String], mark: &Mark) -> Command {
+pub(super) fn command(command: &[OsString], mark: &Mark) -> Command {
     let mut shim = Command::new(SELF);
     shim.arg(NAME)
         .arg(std::process::id().to_string())
@@ -34,7 +34,7 @@ pub(super) fn command(command: &[String], mark: &Mark) -> Command {
 
 /// Executes `command` in this process with `mark`, if `parent` still lives. From then on the kernel kills this
 /// process when its parent ends for any reason: a guarded command must not outlive its guard.
-pub(super) fn start(parent: i32, mark: &Mark, command: &[String]) -> Exit {
+pub(super) fn start(parent: i32, mark: &Mark, command: &[OsString]) -> Exit {
     let bound = children::die_with_parent();
     if !bound || getppid() != Pid::from_raw(parent) {
         print_line("the guarding process is gone; command not started");
@@ -49,7 +49,7 @@ pub(super) fn start(parent: i32, mark: &Mark, command: &[String]) -> Exit {
         Ok(file) if is_foreign(&file) => exec_without_shell(&file, command),
         _ => Command::new(program).args(arguments).exec(),
     };
-    print_line(format!("{program}: {error}"));
+    print_line(format!("{}: {error}", program.display()));
     match error.kind() {
         ErrorKind::NotFound => Exit::NOT_FOUND,
         _ => Exit::CANNOT_RUN,
@@ -60,7 +60,7 @@ pub(super) fn start(parent: i32, mark: &Mark, command: &[String]) -> Exit {
 ///
 /// `execvp` passes a file that the kernel rejects to a shell, which then fails with an error of its own;
 /// `execv` does not. It is used for such files only, because it leaves SIGPIPE ignored.
-fn exec_without_shell(file: &Path, command: &[String]) -> Error {
+fn exec_without_shell(file: &Path, command: &[OsString]) -> Error {
     let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
     let file = text(file.as_os_str().as_bytes());
     let arguments: Vec<_> = command.iter().map(|word| text(word.as_bytes())).collect();

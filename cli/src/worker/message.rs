@@ -42,6 +42,7 @@ use crate::protect::keeper::InFlight;
 use lockstep::domain::{LockKey, rfc3339};
 use lockstep::store::StoreError;
 use lockstep::store::dynamodb::DynamoStore;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) hide: Duration,
     pub(crate) delays: RetryDelays,
     pub(crate) limits: Limits,
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
     pub(crate) scope: SignalScope,
     /// Whether it processes one message at a time.
     pub(crate) is_alone: bool,

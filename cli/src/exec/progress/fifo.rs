@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_fifo_without_a_reader_is_removed_with_its_folder_and_no_other_is() {
+    fn an_old_fifo_without_a_reader_is_removed_and_no_other_file_is() {
         let folder = scratch();
         let make = |name: &str, has_fifo: bool, is_old: bool| {
             let own = folder.join(name);

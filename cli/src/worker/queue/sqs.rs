@@ -154,6 +154,11 @@ fn queue_error<E>(error: &SdkError<E>) -> QueueError
 where
     E: Error + ProvideErrorMetadata + 'static,
 {
+    if let SdkError::DispatchFailure(failure) = error
+        && failure.is_user()
+    {
+        return QueueError::Denied(causes(error).chars().take(TEXT_MAX).collect());
+    }
     let code = error.code();
     let text: String = match (code, error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
