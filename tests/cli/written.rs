@@ -34,7 +34,9 @@ async fn what_cannot_be_written_is_not_reported_as_done() {
     ] {
         let mut command = scene.command(args);
         command.stdout(full()).stderr(Stdio::piped());
-        let ended = command.output().await.expect("a command that runs");
+        // `output` would put a pipe in the place of standard output.
+        let started = command.spawn().expect("a command that runs");
+        let ended = started.wait_with_output().await.expect("its end");
         let stderr = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(73), "{args:?}: {stderr}");
         assert!(
@@ -76,7 +78,8 @@ async fn help_into_a_pipe_that_is_not_read_ends() {
     help.arg("--help").stdout(writer).stderr(Stdio::piped());
 
     let (code, stderr) = {
-        let ended = help.output().await.expect("lockstep");
+        let started = help.spawn().expect("lockstep");
+        let ended = started.wait_with_output().await.expect("its end");
         (
             ended.status.code(),
             String::from_utf8_lossy(&ended.stderr).into_owned(),

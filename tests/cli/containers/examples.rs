@@ -150,11 +150,7 @@ async fn a_worker_that_is_never_idle_ends_by_itself_after_a_deployment() {
     let new = fleet.another_task(&service, &[&old]).await;
     let mut unprotected = 0;
     while fleet.end_of(&old).await.is_none() {
-        assert!(
-            now() < deployed + DRAINED_WITHIN * 1_000,
-            "{:#?}",
-            fleet.lines(&old).await
-        );
+        assert!(now() < deployed + DRAINED_WITHIN * 1_000, "{old:?}");
         keep_busy().await;
         unprotected += u32::from(!fleet.is_protected(&old).await);
     }
@@ -163,19 +159,14 @@ async fn a_worker_that_is_never_idle_ends_by_itself_after_a_deployment() {
     let is_empty = async || worker.depth("QueueUrl").await == 0;
     until("an empty queue", 240, is_empty).await;
     let dead = worker.depth("DeadLettersUrl").await;
-    let lines = fleet.lines(&old).await;
     fleet.remove(&service).await;
 
     eprintln!(
         "figure: a deployment under constant load: the old task ends {} ms after it; {sent} messages; unprotected in {unprotected} samples",
         ended.at - deployed
     );
-    assert_eq!((ended.code, dead), (0, 0), "{lines:#?}");
-    // It clears its protection before it exits, so ECS may be the one that stops the task.
-    assert!(
-        lines.iter().any(|line| line.contains("worker_replaced")),
-        "{lines:#?}"
-    );
+    // It clears its protection before it exits, so ECS may be what stops the task; after SIGTERM the code would be 143.
+    assert_eq!((ended.code, dead), (0, 0), "{ended:?}");
     assert_ne!(old, new);
     for name in 1..=sent {
         for event in ["start", "done"] {
