@@ -13,6 +13,7 @@ mod child;
 mod descendants;
 mod exit_status;
 mod guarded;
+mod limit;
 mod mark;
 mod procfs;
 pub(crate) mod progress;
@@ -42,14 +43,14 @@ use std::ffi::OsString;
 /// They are no subcommands: `clap` describes the flags of all subcommands before it reads an argument, which takes
 /// longer than such a process takes to begin its work.
 pub(crate) fn serve(arguments: impl Iterator<Item = OsString>) -> Option<Exit> {
-    let arguments = arguments.skip(1).map(OsString::into_string);
-    let arguments: Vec<_> = arguments.collect::<Result<_, _>>().ok()?;
+    let arguments: Vec<_> = arguments.skip(1).collect();
     match &arguments[..] {
         [name] if name == watchdog::NAME => Some(watchdog::watch()),
-        [name, parent, end_of_flags, command @ ..]
+        [name, parent, mark, end_of_flags, command @ ..]
             if name == shim::NAME && end_of_flags == "--" =>
         {
-            Some(shim::start(parent.parse().ok()?, command))
+            let (parent, mark) = (parent.to_str()?.parse().ok()?, mark.to_str()?);
+            Some(shim::start(parent, &Mark::parse(mark)?, command))
         }
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 pub(crate) use crate::platform::stderr::flush;
 
+use crate::exit::Exit;
 use crate::platform::env::variable;
 use crate::platform::stderr::{self, NonBlockingStderr};
 use lockstep::config::Key;
@@ -93,6 +94,17 @@ impl MetricSink for StderrSink {
 /// standard error is not read.
 pub(crate) fn print_line(text: impl std::fmt::Display) {
     print(format!("lockstep: {text}\n"));
+}
+
+/// Prints `text` to standard output, which has to take it within ten seconds.
+pub(crate) fn print_help(text: String) -> Exit {
+    match stderr::write_to_stdout(text) {
+        Ok(()) => Exit::OK,
+        Err(error) => {
+            print_line(format!("standard output cannot be written: {error}"));
+            Exit::CANNOT_WRITE
+        }
+    }
 }
 
 /// Prints `text` as [`print_line`] does, without prefix and line end.

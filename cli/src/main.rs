@@ -51,10 +51,7 @@ fn main() -> ExitCode {
             log::print_line(args::in_one_line(&error));
             Exit::CONFIGURATION.into()
         }
-        Err(help) => {
-            help.print().ok();
-            ExitCode::SUCCESS
-        }
+        Err(help) => log::print_help(help.render().to_string()).into(),
     }
 }
 

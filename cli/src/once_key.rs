@@ -1,5 +1,6 @@
 //! The once key, which is equal for messages with the same work, and its lock.
 
+mod check;
 mod exact;
 
 use exact::{FUNCTIONS, RULE, is_exact};
@@ -27,7 +28,10 @@ pub(crate) struct OnceKey(Expression<'static>);
 pub(crate) struct Malformed(pub(crate) String);
 
 impl OnceKey {
-    /// Compiles a JMESPath expression (<https://jmespath.org/specification.html>).
+    /// Compiles a JMESPath expression (<https://jmespath.org/specification.html>), and checks what would be wrong for
+    /// every message. Beside the functions of JMESPath there is `from_json`, for JSON in a string, such as the body
+    /// of a message that came by SNS
+    /// (<https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>).
     ///
     /// # Errors
     /// The problem and its place, in one line.
@@ -36,7 +40,9 @@ impl OnceKey {
         let problem = |error: jmespath::JmespathError| {
             format!("{} at character {}", error.reason, error.offset + 1)
         };
-        FUNCTIONS.compile(text).map(Self).map_err(problem)
+        let compiled = FUNCTIONS.compile(text).map_err(problem)?;
+        check::check(compiled.as_ast())?;
+        Ok(Self(compiled))
     }
 
     /// Returns the once key of `body`.

@@ -20,10 +20,12 @@ pub(crate) use change::{clear_rest, drop_waiter, evict, forget, pause, resume};
 pub(crate) use doctor::doctor;
 use function::{ActError, Function, Surface};
 use lockstep::clock::{Clock, SystemClock};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rows::Column;
 use serde_json::{Map, Value, json};
 pub(crate) use show::show;
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stdout};
+use std::os::fd::AsFd;
 
 /// Most entries of one page.
 const PAGE: u32 = 100;
@@ -63,7 +65,7 @@ async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
     let view = Function::open(&args.function, Surface::View).await?;
     let request = json!({ "act": "list", "prefix": args.prefix, "state": args.state });
     let locks = all(&view, request, "locks", u32::MAX).await?;
-    print_rows(args.output, "locks", LOCKS, &locks, "no lock");
+    print_rows(args.output, "locks", LOCKS, &locks, "no lock")?;
     Ok(Exit::OK)
 }
 
@@ -78,7 +80,7 @@ async fn entries(args: &HistoryArgs) -> Result<Exit, ActError> {
         "act": "history", "lock": args.lock, "prefix": args.prefix, "from": args.from, "to": args.to,
     });
     let entries = all(&view, request, "entries", args.last).await?;
-    print_rows(args.output, "entries", HISTORY, &entries, "no entry");
+    print_rows(args.output, "entries", HISTORY, &entries, "no entry")?;
     Ok(Exit::OK)
 }
 
@@ -95,11 +97,14 @@ async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
         let locks = all(&view, request.clone(), "locks", u32::MAX).await?;
         let table = rows::as_table(LOCKS, &locks, "no lock");
         if stdout().is_terminal() {
-            print(&format!("{CLEAR}{table}"));
+            print(&format!("{CLEAR}{table}"))?;
         } else if table != last {
-            print(&format!("{table}\n"));
+            print(&format!("{table}\n"))?;
         }
         last = table;
+        if has_no_reader() {
+            return Ok(Exit::OK);
+        }
         SystemClock.sleep(args.every).await;
     }
 }
@@ -150,7 +155,7 @@ fn print_rows<const N: usize>(
     columns: [Column; N],
     found: &[Value],
     none: &str,
-) {
+) -> Result<(), ActError> {
     match output {
         RowFormat::Table => print(&rows::as_table(columns, found, none)),
         RowFormat::Csv => print(&rows::as_csv(columns, found)),
@@ -158,18 +163,40 @@ fn print_rows<const N: usize>(
     }
 }
 
-/// Writes to stdout. A reader that has gone, such as `head`, is no error.
-fn print(text: &str) {
+/// Writes to standard output.
+///
+/// # Errors
+/// What cannot be written is not reported as done. A reader that has gone, such as `head`, ends the command without an
+/// error.
+fn print(text: &str) -> Result<(), ActError> {
     let mut out = stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .ok();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => ActError::without_reader(),
+        _ => ActError {
+            exit: Exit::CANNOT_WRITE,
+            text: format!("standard output cannot be written: {error}"),
+        },
+    })
+}
+
+/// Whether nothing can read standard output any more: it is a pipe whose other end is closed
+/// (<https://man7.org/linux/man-pages/man2/poll.2.html>).
+fn has_no_reader() -> bool {
+    let out = stdout();
+    let mut ends = [PollFd::new(out.as_fd(), PollFlags::empty())];
+    poll(&mut ends, PollTimeout::ZERO).is_ok()
+        && ends[0]
+            .revents()
+            .is_some_and(|seen| seen.contains(PollFlags::POLLERR))
 }
 
 /// The exit code, after one line on stderr for an error.
 fn finish(result: Result<Exit, ActError>) -> Exit {
     result.unwrap_or_else(|ActError { exit, text }| {
-        crate::log::print_line(text);
+        if !text.is_empty() {
+            crate::log::print_line(text);
+        }
         exit
     })
 }

@@ -14,5 +14,6 @@ pub(crate) mod identity;
 pub(crate) mod retry;
 pub(crate) mod signals;
 pub(crate) mod stderr;
+pub(crate) mod steady;
 pub(crate) mod terminal;
 mod tls;

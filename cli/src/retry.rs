@@ -1,6 +1,7 @@
 //! Retries a request to the lock table.
 
 use crate::platform::clock::Instant;
+use crate::platform::env::variable;
 use crate::platform::retry::retry_if;
 use lockstep::error::Error;
 use std::time::Duration;
@@ -64,13 +65,24 @@ pub(crate) async fn retry_unless<T, F: Future<Output = Result<T, Error>>>(
 ) -> Result<T, Error> {
     let bound = bound.into();
     let again = |error: &Error, attempts| {
-        let retries = error.name().is_retryable() && bound.allows_another(attempts) && !stopping();
+        let retries = may_mend(error) && bound.allows_another(attempts) && !stopping();
         if retries {
             tracing::warn!(event = "request_retried", lock, %error, attempts, "no answer; retrying");
         }
         retries.then_some(PAUSE)
     };
     retry_if(request, again).await
+}
+
+/// Whether the same request may succeed later. Keys in variables that have expired stay so: nothing renews them.
+pub(crate) fn may_mend(error: &Error) -> bool {
+    let has_keys = variable("AWS_ACCESS_KEY_ID").is_some();
+    error.name().is_retryable() && !(has_keys && is_of_expired_keys(error.message()))
+}
+
+fn is_of_expired_keys(text: &str) -> bool {
+    text.contains("ExpiredToken")
+        || text.contains("security token included in the request is expired")
 }
 
 #[cfg(test)]
@@ -90,6 +102,19 @@ mod tests {
         .await;
         assert_eq!(result.unwrap_err().name(), error().name());
         attempts
+    }
+
+    #[test]
+    fn an_answer_about_expired_keys_is_known_by_its_code_or_its_text() {
+        assert!(is_of_expired_keys(
+            "ExpiredTokenException: The security token"
+        ));
+        assert!(is_of_expired_keys(
+            "the security token included in the request is expired"
+        ));
+        assert!(!is_of_expired_keys(
+            "the lock table gave no answer: timeout"
+        ));
     }
 
     #[tokio::test(start_paused = true)]

@@ -21,7 +21,7 @@ use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
 use crate::lease::held::{Held, Hold, RunEnd};
 use crate::platform::aws::sdk_config;
-use crate::platform::clock::Instant;
+use crate::platform::clock::{Instant, reached};
 use crate::platform::env::variable;
 use crate::platform::signals::Signals;
 use crate::protect::Protection;
@@ -30,7 +30,6 @@ use lockstep::contract::ReleaseOutcome;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// Longest time for the release, for any lease. After that, recovery by evidence frees the lock.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
@@ -105,7 +104,7 @@ async fn on_table(
             let worked = work::work(args, locks, &held, reaper, signals).await;
             let bound = release_bound(worked.cause, held.length());
             let end = (worked.outcome, worked.failure.as_deref());
-            release_acquired(locks, &held, end, bound, signals).await;
+            release_acquired(locks, &held, end, (bound, worked.cause), signals).await;
             in_flight.end().await;
             Ok(worked.exit)
         }
@@ -113,7 +112,7 @@ async fn on_table(
         Err((cause, early)) => {
             let bound = release_bound(cause, held.length());
             let end = (ReleaseOutcome::Failed, Some(early.1.as_str()));
-            release_acquired(locks, &held, end, bound, signals).await;
+            release_acquired(locks, &held, end, (bound, cause), signals).await;
             protection.idle().await;
             Err(early)
         }
@@ -134,12 +133,12 @@ fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
 }
 
 /// Releases the permit, unless it was adopted: the workflow releases that one. A signal does not
-/// cancel the release, but limits it to [`FINAL_REQUEST_TIMEOUT`].
+/// cancel the release, but limits it to [`FINAL_REQUEST_TIMEOUT`], also one that has stopped the work.
 async fn release_acquired(
     locks: &LockClient,
     held: &Held,
     end: RunEnd<'_>,
-    bound: Bound,
+    (bound, cause): (Bound, Option<StopCause>),
     signals: &mut Signals,
 ) {
     if held.hold == Hold::Adopted {
@@ -147,18 +146,21 @@ async fn release_acquired(
     }
     // Not cancelled: a release that is under way may have been carried out.
     let mut releasing = pin!(held.release(locks, end, bound));
-    tokio::select! {
-        biased;
-        () = &mut releasing => {}
-        signal = signals.end() => {
-            if timeout(FINAL_REQUEST_TIMEOUT, releasing).await.is_err() {
+    let end_by = || Instant::now() + FINAL_REQUEST_TIMEOUT;
+    let mut limit = matches!(cause, Some(StopCause::Signal(_))).then(end_by);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut releasing => return,
+            _ = signals.end(), if limit.is_none() => limit = Some(end_by()),
+            () = reached(limit) => {
                 let lock = &held.grant.lock;
                 tracing::error!(
                     event = "release_failed",
                     lock,
-                    %signal,
-                    "lock not released; its lease expires"
+                    "lock not released in time; its lease expires"
                 );
+                return;
             }
         }
     }

@@ -16,11 +16,13 @@
 
 mod ack;
 mod decide;
+mod deployments;
 mod extend;
 mod message;
 mod poll;
 mod queue;
 mod report;
+mod settings;
 mod shutdown;
 mod table;
 
@@ -37,12 +39,17 @@ use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::protect::Protection;
 use decide::{Kind, RetryDelays};
+use deployments::Deployments;
+use lockstep::domain::Seconds;
 use lockstep::store::dynamodb::DynamoStore;
 use message::{MessageProcessor, RunningCommands};
 use nix::sys::signal::Signal;
-use poll::{Poll, Unusable};
+use poll::{Ended, Poll, Unusable};
 use queue::{CEILING, QueueError, Sqs};
 use report::{MessageMetrics, Tally};
+use settings::{Flags, risks};
+use std::ffi::{OsStr, OsString};
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -54,7 +61,8 @@ const HIDE_MARGIN: Duration = Duration::from_secs(1);
 /// Processes messages until a signal ends the worker.
 pub(crate) async fn run(args: WorkerArgs) -> Exit {
     match serve(args).await {
-        Ok(signal) => Exit::signal(signal),
+        Ok(Ended::Signal(signal)) => Exit::signal(signal),
+        Ok(Ended::Replaced) => Exit::OK,
         Err((exit, why)) => {
             tracing::error!(event = "worker_failed", "{why}");
             exit
@@ -62,13 +70,17 @@ pub(crate) async fn run(args: WorkerArgs) -> Exit {
     }
 }
 
-async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
+async fn serve(args: WorkerArgs) -> Result<Ended, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
     check_proc()?;
     // Without this check every message would fail, until all are in the dead-letter queue.
-    check_program(args.command.first().map_or("", String::as_str))?;
+    check_program(
+        args.command
+            .first()
+            .map_or(OsStr::new(""), OsString::as_os_str),
+    )?;
     let mut signals = end_signals(Signals::begin().map_err(failed)?);
     let subreaper = Subreaper::begin().map_err(failed)?;
     let watchdog = Watchdog::start(&subreaper).map_err(failed)?;
@@ -76,12 +88,13 @@ async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
     // Credentials may take long to come, and a signal must not wait for them.
     let sdk = tokio::select! {
         biased;
-        Some(signal) = signals.recv() => return Ok(signal),
+        Some(signal) = signals.recv() => return Ok(Ended::Signal(signal)),
         sdk = sdk_config() => sdk?,
     };
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
-    check_queue(&queue).await?;
+    check_queue(&queue, &args, config.retention.run_keys).await?;
     let times = LeaseTiming::after_silence(args.lease, args.grace);
+    let limits = limits_of(&args);
     let protection = Protection::start(
         args.protect.protect,
         variable("ECS_AGENT_URI"),
@@ -89,15 +102,12 @@ async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
     );
     // SQS hides no message for longer than twelve hours after its receive.
     let hide = (args.lease + HIDE_MARGIN).min(CEILING);
-    let lock = args.lock.unwrap_or_else(|| args.queue_url.name.clone());
+    let lock = args.lock.clone();
+    let lock = lock.unwrap_or_else(|| args.queue_url.name.clone());
     let queue = Arc::new(queue);
-    tracing::info!(
-        event = "worker_started",
-        queue = args.queue_url.name,
-        lock,
-        concurrency = args.concurrency,
-        "waiting for messages"
-    );
+    let drains = args.drain_on_deploy.then_some(identity.task_arn.as_deref());
+    let replaced = replaced(drains.and_then(|task| Deployments::of(&sdk, task)));
+    log_start(&args, &lock);
     let processor = MessageProcessor {
         queue: Arc::clone(&queue),
         locks: Arc::new(LockClient::open(&sdk, &config)),
@@ -115,39 +125,63 @@ async fn serve(args: WorkerArgs) -> Result<Signal, EarlyExit> {
             lease: args.lease,
             backoff_max: args.backoff_max,
         },
-        limits: Limits {
-            max_run: args.max_run,
-            no_progress: args.no_progress,
-            grace: args.grace,
-        },
+        limits,
         command: args.command,
+        scope: args.scope.signal_scope,
         is_alone: args.concurrency == 1,
         running_commands: RunningCommands::default(),
     };
     let locks = Arc::clone(&processor.locks);
     let poll = Poll::new(queue, Arc::new(processor), args.concurrency, hide);
-    let ended = poll.serve(signals, args.grace).await;
+    let ended = poll.serve(signals, args.grace, replaced).await;
     protection.idle().await;
     locks.settle().await;
-    let (signal, tally) = ended.map_err(|error| unusable(error, &config.table))?;
-    log_tally(signal, &tally);
-    Ok(signal)
+    let (ended, tally) = ended.map_err(|error| unusable(error, &config.table))?;
+    log_tally(ended, &tally);
+    Ok(ended)
 }
 
-/// Checks that the queue exists, and warns if it has no dead-letter queue.
-async fn check_queue(queue: &Sqs) -> Result<(), EarlyExit> {
-    match queue.has_redrive_policy().await {
-        Ok(true) => {}
-        Ok(false) => tracing::warn!(
-            event = "dead_letter_queue_missing",
-            "the queue has no dead-letter queue: a message that always fails comes back until it expires"
-        ),
+/// Returns what replaces this worker, if `args` ask for it and a deployment does.
+async fn replaced(deployments: Option<Deployments>) -> String {
+    match deployments {
+        Some(deployments) => deployments.replaced().await,
+        None => pending().await,
+    }
+}
+
+fn limits_of(args: &WorkerArgs) -> Limits {
+    Limits {
+        max_run: args.max_run,
+        no_progress: args.no_progress,
+        grace: args.grace,
+    }
+}
+
+/// Checks that the queue exists, and warns of settings that cost messages.
+async fn check_queue(queue: &Sqs, args: &WorkerArgs, keys: Seconds) -> Result<(), EarlyExit> {
+    let flags = Flags {
+        lease: args.lease,
+        max_run: args.max_run,
+        key_retention: Duration::from_secs(u64::from(keys.get())),
+    };
+    match queue.settings().await {
+        Ok(settings) => {
+            if settings.max_receives.is_none() {
+                tracing::warn!(
+                    event = "dead_letter_queue_missing",
+                    "the queue has no dead-letter queue: a message that always fails comes back until it expires"
+                );
+            }
+            for risk in risks(settings, flags) {
+                tracing::warn!(event = "queue_settings_risky", "{risk}");
+            }
+        }
         Err(error @ QueueError::Missing(_)) => return Err(no_queue(&error)),
         // sqs:GetQueueAttributes is optional for the task role.
         Err(error) => tracing::debug!(
-            event = "redrive_policy_unknown",
+            event = "queue_settings_unknown",
             %error,
-            "GetQueueAttributes failed: the queue's redrive policy is unknown"
+            "GetQueueAttributes failed: the queue's settings are unknown"
         ),
     }
     Ok(())
@@ -175,10 +209,20 @@ fn end_signals(mut signals: Signals) -> mpsc::UnboundedReceiver<Signal> {
     receiver
 }
 
-fn log_tally(signal: Signal, tally: &Tally) {
+fn log_start(args: &WorkerArgs, lock: &str) {
+    tracing::info!(
+        event = "worker_started",
+        queue = args.queue_url.name,
+        lock,
+        concurrency = args.concurrency,
+        "waiting for messages"
+    );
+}
+
+fn log_tally(ended: Ended, tally: &Tally) {
     tracing::info!(
         event = "worker_stopped",
-        %signal,
+        ?ended,
         succeeded = tally.of(Kind::Succeeded),
         failed = tally.of(Kind::Failed),
         skipped = tally.of(Kind::Skipped),

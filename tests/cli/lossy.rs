@@ -229,3 +229,21 @@ async fn a_lost_lease_is_learned_from_the_table_without_any_event() {
     assert!(stderr.contains("the lease is lost"), "{stderr}");
     assert!(!stderr.contains("no answer"), "{stderr}");
 }
+
+#[tokio::test]
+async fn a_table_that_takes_seconds_for_each_request_is_used_and_a_stop_is_bounded() {
+    let scene = Scene::open("slow-table").await;
+    let proxy = scene.table_proxy().await;
+    proxy.slow_down(2_500);
+    let script = "echo $$ >> $NOTES; exec sleep 300";
+    let mut run = Started::of(proxy.before(scene.bash(&["--lease", "60s"], script)));
+    scene.ids(1).await;
+
+    let asked = now();
+    run.signal("TERM").await;
+
+    assert_eq!(run.code().await, 143);
+    let took = now() - asked;
+    eprintln!("figure: SIGTERM under a table that takes 2.5 s: the end is {took} ms later");
+    assert_eq!(scene.held().await, 0, "it is released");
+}

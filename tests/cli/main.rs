@@ -20,6 +20,8 @@ mod secure;
 mod stops;
 mod streams;
 mod support;
+mod users;
 mod waiting;
 mod weave;
 mod worker;
+mod written;

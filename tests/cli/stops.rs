@@ -2,7 +2,8 @@
 
 mod left;
 mod once;
-mod shapes;
+mod scope;
+pub(crate) mod shapes;
 
 use crate::agent::with_notes;
 use crate::support::{Scene, Started, lives, output, until_dead};

@@ -1,5 +1,6 @@
 //! `lockstep worker`: real processes on queues of the emulator and the lock table.
 
+mod descent;
 mod duplicates;
 mod ends;
 mod failures;
@@ -11,6 +12,7 @@ mod storm;
 
 use crate::support::{FaultProxy, FencedResource, Inside, Started, scratch};
 use lockstep_tests::stack::until;
+pub(crate) use passing::read_as;
 use queue::Queue;
 pub(crate) use queue::{depth, sqs};
 use std::fs::{self, File};

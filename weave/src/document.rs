@@ -9,6 +9,10 @@ mod yaml;
 use crate::Error;
 use std::ops::Range;
 
+/// Deepest nesting of values. Each level takes stack.
+const DEPTH_MAX: usize = 128;
+const TOO_DEEP: &str = "the nesting is too deep";
+
 /// A text and its tree.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
@@ -39,16 +43,18 @@ pub(crate) struct Entry {
 }
 
 impl<'a> Document<'a> {
-    /// Reads JSON, or else YAML.
+    /// Reads JSON, which begins with a brace and a quote, or YAML. YAML that begins so and is no JSON, for its other quotes,
+    /// for `NaN` or for a hexadecimal number, was most likely meant as JSON, and AWS takes nothing else.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Error> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         let offset = text.len() - body.len();
-        let is_flow = body.trim_start().starts_with('{');
-        let root = match json::parse(body, offset) {
-            // JSON's error is about what was most likely meant: a text that begins with a brace.
-            Err(wrong) if is_flow => yaml::parse(body, offset).map_err(|_| wrong)?,
-            Err(_) => yaml::parse(body, offset)?,
-            Ok(root) => root,
+        let inside = body.trim_start().strip_prefix('{');
+        let is_json =
+            inside.is_some_and(|inside| inside.trim_start().starts_with(['"', '\'', '}']));
+        let root = if is_json {
+            json::parse(body, offset)?
+        } else {
+            yaml::parse(body, offset)?
         };
         Ok(Self { text, root })
     }

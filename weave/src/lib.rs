@@ -21,6 +21,7 @@ mod error;
 mod guard;
 mod options;
 mod section;
+mod valid;
 mod value;
 mod woven;
 mod write;
@@ -52,6 +53,7 @@ pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
         return weave(&unweave(text)?, options);
     }
     let section = Section::find(&document.root, options)?;
+    valid::check(&document)?;
     check_guard(&document, options)?;
     let states = document
         .root
@@ -124,31 +126,13 @@ pub fn check(text: &str) -> Result<Options, Error> {
 
 /// Reads a definition.
 ///
-/// Only as much is checked as weaving relies on. Whether the definition is valid is for AWS to
-/// decide.
+/// Only as much is checked as to find what was woven. [`valid`] checks what is to be woven.
 fn definition(text: &str) -> Result<Document<'_>, Error> {
     let document = Document::parse(text)?;
     let root = &document.root;
     let wrong = |why: &str| Err(Error::Definition(why.into()));
-    if let Some(resources) = root.get("Resources") {
-        let types = resources.entries().iter();
-        let mut types = types.filter_map(|resource| {
-            let properties = resource.value.get("Properties")?;
-            properties
-                .get("Type")
-                .or(properties.get("StateMachineType"))?
-                .text()
-        });
-        let express = match types.any(|kind| kind == "EXPRESS") {
-            true => {
-                " A state machine of type EXPRESS cannot hold a lock: nothing shows when its execution has ended."
-            }
-            false => "",
-        };
-        return wrong(&format!(
-            "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
-             DefinitionS3Location names.{express}"
-        ));
+    if let Some(other) = other_document(root) {
+        return Err(Error::Definition(other));
     }
     if !root.is_map() {
         return wrong("a definition must be a map with StartAt and States");
@@ -172,6 +156,49 @@ fn definition(text: &str) -> Result<Document<'_>, Error> {
         return wrong("field States must be a map of at least one state");
     }
     Ok(document)
+}
+
+/// What `root` is, if it is a document around a definition, and what is to be woven then.
+fn other_document(root: &Node) -> Option<String> {
+    if let Some(resources) = root.get("Resources") {
+        let types = resources.entries().iter();
+        let mut types = types.filter_map(|resource| {
+            let properties = resource.value.get("Properties")?;
+            properties
+                .get("Type")
+                .or(properties.get("StateMachineType"))?
+                .text()
+        });
+        let is_inline = resources.entries().iter().any(|resource| {
+            let properties = resource.value.get("Properties");
+            let names = ["Definition", "DefinitionString"];
+            properties.is_some_and(|own| names.iter().any(|name| own.get(name).is_some()))
+        });
+        let inline = match is_inline {
+            true => {
+                " Move the Definition that stands in the template into such a file; DefinitionSubstitutions gives its ${…} their values."
+            }
+            false => "",
+        };
+        let express = match types.any(|kind| kind == "EXPRESS") {
+            true => {
+                " A state machine of type EXPRESS cannot hold a lock: nothing shows when its execution has ended."
+            }
+            false => "",
+        };
+        return Some(format!(
+            "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
+             DefinitionS3Location names.{inline}{express}"
+        ));
+    }
+    if root.get("stateMachineArn").is_some() && root.get("definition").is_some() {
+        return Some(
+            "this is the answer of DescribeStateMachine, not a definition: weave what `aws stepfunctions \
+             describe-state-machine … --query definition --output text` prints"
+                .into(),
+        );
+    }
+    None
 }
 
 /// Rejects a definition that calls the functions of the guard itself.

@@ -35,6 +35,7 @@ pub(super) async fn supervise(
         command: args.command.clone(),
         environment: vec![(VARIABLE.into(), url)],
         is_alone: true,
+        scope: args.scope.signal_scope,
         ..Spec::default()
     };
     let limits = Limits {

@@ -1,8 +1,9 @@
 //! The flags of `lockstep agent`.
 
 use super::parse;
-use super::shared::{ProtectArg, TableArg};
+use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::Args;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,9 +47,11 @@ pub(crate) struct AgentArgs {
     /// open jobs
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArg,
     /// The command and its arguments, if the agent is to start one
     #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Any client of the API can acquire locks, so it is for this machine only.

@@ -1,9 +1,10 @@
 //! The flags of `lockstep run`.
 
 use super::parse;
-use super::shared::{ProtectArg, TableArg};
+use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::{Args, ValueEnum};
 use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap};
+use std::ffi::OsString;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -110,13 +111,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
+    pub(crate) scope: ScopeArg,
+    #[command(flatten)]
     pub(crate) protect: ProtectArg,
     /// Exit with this code when nothing was started because of --overlap skip or --run-key
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     pub(crate) skip_code: u8,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 impl RunArgs {

@@ -1,6 +1,7 @@
 //! Flags shared by several commands.
 
 use crate::platform::env::variable;
+use crate::platform::signals::SignalScope;
 use crate::protect::Mode;
 use clap::Args;
 use lockstep::config::{Config, Key};
@@ -62,6 +63,14 @@ pub(crate) struct ProtectArg {
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true,
           default_value = "off", default_missing_value = "best-effort")]
     pub(crate) protect: Mode,
+}
+
+/// Which processes get the signal of a stop.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ScopeArg {
+    /// Which processes get a signal while the first one lives; those left after its end get SIGTERM in any case
+    #[arg(long, value_enum, value_name = "SCOPE", default_value_t = SignalScope::Group)]
+    pub(crate) signal_scope: SignalScope,
 }
 
 #[cfg(test)]

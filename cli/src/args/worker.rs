@@ -1,11 +1,12 @@
 //! The flags of `lockstep worker`.
 
 use super::parse;
-use super::shared::{ProtectArg, TableArg};
+use super::shared::{ProtectArg, ScopeArg, TableArg};
 use crate::once_key::OnceKey;
 use clap::Args;
 use lockstep::contract::LockOptions;
 use lockstep::domain::LockKey;
+use std::ffi::OsString;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
@@ -64,6 +65,8 @@ pub(crate) struct WorkerArgs {
     /// its end
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArg,
     /// Stop a command after this time
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MAX_RUN))]
     pub(crate) max_run: Option<Duration>,
@@ -75,9 +78,13 @@ pub(crate) struct WorkerArgs {
     pub(crate) backoff_max: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
+    /// When a deployment replaces the ECS task, finish the messages at work and exit with 0: a protected task is
+    /// not stopped by it
+    #[arg(long)]
+    pub(crate) drain_on_deploy: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// The URL of a queue, and its name.

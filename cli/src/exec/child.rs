@@ -1,16 +1,19 @@
 //! The guarded command as a child process, in a process group of its own.
 
-use super::rest::Rest;
+use super::rest::{Rest, send};
 use super::subreaper::EndOf;
 use super::watchdog::Watchdog;
 use super::{ChildExit, CommandTree, Mark, Subreaper, shim};
 use crate::platform::children::peek_exit;
 use crate::platform::empty;
-use crate::platform::signals::asks_to_end;
+use crate::platform::signals::SignalScope;
+use crate::platform::stderr::SharedStderr;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::stat::{Mode, fchmod};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::getpgid;
+use std::ffi::OsString;
 use std::io::{Error, Write};
 use std::process::Stdio;
 
@@ -18,7 +21,7 @@ use std::process::Stdio;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spec {
     /// The command and its arguments.
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
     /// Variables of this process that are removed: they belong to another grant.
     pub(crate) without: &'static [&'static str],
     /// Variables that are added to those of this process.
@@ -28,6 +31,8 @@ pub(crate) struct Spec {
     /// Whether this process runs no other command beside it. Then every process that this one adopts is
     /// the command's.
     pub(crate) is_alone: bool,
+    /// Which of its processes get a signal while the first one lives.
+    pub(crate) scope: SignalScope,
 }
 
 /// A running command, and everything that it starts.
@@ -39,6 +44,8 @@ pub(crate) struct Child {
     is_gone: bool,
     rest: Rest,
     is_alone: bool,
+    scope: SignalScope,
+    _shared: SharedStderr,
 }
 
 /// How much of a command has ended.
@@ -59,20 +66,24 @@ impl Child {
         (reaper, watchdog): (&Subreaper, &Watchdog),
         spec: &Spec,
     ) -> Result<Self, Error> {
-        let mut command = shim::command(&spec.command);
+        let mark = Mark::new();
+        let mut command = shim::command(&spec.command, &mark);
         empty::give_back(&mut command);
         for name in spec.without {
             command.env_remove(name);
         }
-        let mark = Mark::new();
         command.envs(spec.environment.iter().map(|(k, v)| (k, v)));
         command.envs([mark.variable()]);
         if spec.input.is_some() {
             command.stdin(Stdio::piped());
         }
+        let shared = SharedStderr::begin();
         let reaped = reaper.reaped();
         let (process, first) = reaper.start(&mut command)?;
         if let (Some(input), Some(mut pipe)) = (spec.input.clone(), process.stdin) {
+            // A command of another user may open `/dev/stdin`, for which the pipe's mode counts.
+            let readable = Mode::S_IRUSR | Mode::S_IWUSR | Mode::S_IROTH;
+            fchmod(&pipe, readable).ok();
             // A thread, because a child that reads slowly must not block this one. It may end without
             // reading all of its input.
             std::thread::spawn(move || pipe.write_all(&input).ok());
@@ -88,6 +99,8 @@ impl Child {
                 reaped,
             },
             is_alone: spec.is_alone,
+            scope: spec.scope,
+            _shared: shared,
         })
     }
 
@@ -132,13 +145,36 @@ impl Child {
             })
     }
 
-    /// Sends `signal` to the whole group, and to the first process. Once the first process has ended, also to all that have left
-    /// the group, and returns how many are left: until then, they are the first process's to signal.
-    ///
-    /// A signal that asks to end is followed by SIGCONT: a process that is stopped cannot handle it otherwise.
+    /// Sends `signal` to the processes in the command's scope, and returns how many are left once the first process
+    /// has ended. From then on `signal` goes to all that are left: before, those outside of the scope are the first
+    /// process's to signal. SIGKILL knows no scope.
     pub(crate) fn signal(&self, signal: Signal) -> usize {
         let group = self.tree().group;
-        match killpg(group, signal) {
+        if self.has_first_ended || self.scope == SignalScope::Group || signal == Signal::SIGKILL {
+            self.signal_group(signal);
+        }
+        if self.has_first_ended {
+            return self.rest.signal_outside(signal, self.is_alone);
+        }
+        // It can join another group of its session.
+        let has_left = getpgid(Some(group)).is_ok_and(|own| own != group);
+        if has_left || self.scope == SignalScope::Program {
+            send(signal, |signal| kill(group, signal)).ok();
+        }
+        0
+    }
+
+    /// Sends `signal` to all that the scope left out, and returns how many are left in and out of the group.
+    pub(crate) fn signal_others(&self, signal: Signal) -> usize {
+        match self.scope {
+            SignalScope::Group => self.rest.signal_outside(signal, self.is_alone),
+            SignalScope::Program => self.rest.signal_all_but_first(signal, self.is_alone),
+        }
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        let group = self.tree().group;
+        match send(signal, |signal| killpg(group, signal)) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => {
                 tracing::warn!(
@@ -150,25 +186,6 @@ impl Child {
                 );
             }
         }
-        if asks_to_end(signal) {
-            killpg(group, Signal::SIGCONT).ok();
-        }
-        if self.has_first_ended {
-            return self.signal_outside(signal);
-        }
-        // It can join another group of its session.
-        if getpgid(Some(group)).is_ok_and(|own| own != group) {
-            kill(group, signal).ok();
-            if asks_to_end(signal) {
-                kill(group, Signal::SIGCONT).ok();
-            }
-        }
-        0
-    }
-
-    /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
-    pub(crate) fn signal_outside(&self, signal: Signal) -> usize {
-        self.rest.signal_outside(signal, self.is_alone)
     }
 
     /// Returns how many are left of the command.

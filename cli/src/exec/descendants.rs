@@ -1,6 +1,6 @@
 //! Finds the processes of one command, even after they left its group.
 
-use super::mark::Mark;
+use super::mark::{Mark, is_kept};
 use super::procfs::ProcessTable;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -49,7 +49,7 @@ impl Descendants {
         let group = processes.of_group(self.tree.group);
         let mut roots: BTreeSet<_> = group.chain(self.known(processes)).collect();
         roots.extend(marked(&self.tree.mark, processes));
-        let found = processes.with_descendants(roots);
+        let found = without_kept(processes.with_descendants(roots), &self.tree, processes);
         self.seen = started(found.clone(), processes);
         for id in &found {
             kill(*id, Signal::SIGKILL).ok();
@@ -71,6 +71,22 @@ impl Descendants {
 pub(super) fn marked(mark: &Mark, processes: &ProcessTable) -> impl Iterator<Item = Pid> {
     let others = processes.all_living().filter(|id| *id != Pid::this());
     others.filter(|id| mark.is_on(*id))
+}
+
+/// Removes from `found` the processes that are to outlive the command of `tree` and have left its group, and their
+/// descendants.
+pub(super) fn without_kept(
+    mut found: BTreeSet<Pid>,
+    tree: &CommandTree,
+    processes: &ProcessTable,
+) -> BTreeSet<Pid> {
+    let in_group: BTreeSet<_> = processes.of_group(tree.group).collect();
+    let kept = found
+        .iter()
+        .filter(|id| !in_group.contains(id) && is_kept(**id));
+    let kept = processes.with_descendants(kept.copied().collect());
+    found.retain(|id| !kept.contains(id));
+    found
 }
 
 fn started(ids: BTreeSet<Pid>, processes: &ProcessTable) -> BTreeMap<Pid, u64> {

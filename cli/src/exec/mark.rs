@@ -1,9 +1,11 @@
-//! A mark in the environment of a command and of its descendants.
+//! A mark on the processes of a command.
 //!
 //! A process that calls `setsid` leaves the command's group, and one whose parent ends leaves the
-//! command's descendants. It keeps its environment through both, and `/proc` shows it to the same
+//! command's descendants. It keeps its limits through both, and one of them holds the mark ([`limit`]). Its environment
+//! holds the marks too, with those of the commands around it; `/proc` shows it to the same
 //! user (<https://man7.org/linux/man-pages/man5/proc_pid_environ.5.html>).
 
+use super::limit;
 use super::procfs::Process;
 use crate::platform::clock::pause;
 use crate::platform::env::{random_id, variable};
@@ -14,6 +16,8 @@ use std::{fs, io};
 /// The variable that holds the marks, the outermost first, separated by colons: a command may run
 /// `lockstep` itself.
 const VARIABLE: &str = "LOCKSTEP_MARK";
+/// Its value in the environment of a process that is to outlive its command.
+const KEEP: &[u8] = b"keep";
 /// Hexadecimal digits of a mark.
 const DIGITS: usize = 12;
 /// Time between two reads of an environment that is not in place yet.
@@ -51,16 +55,26 @@ impl Mark {
         (VARIABLE.into(), marks)
     }
 
-    /// Whether the process of this `id` was started with the mark; `false` for a process of another
-    /// user.
+    /// The mark as a number, for [`limit::set`].
+    pub(super) fn number(&self) -> u64 {
+        u64::from_str_radix(&self.0, 16).unwrap_or_default()
+    }
+
+    /// Whether the process of this `id` was started with the mark.
     pub(super) fn is_on(&self, id: Pid) -> bool {
-        environment(id).is_ok_and(|environment| self.is_in(&environment))
+        limit::of(id) == Some(self.number())
+            || environment(id).is_ok_and(|environment| self.is_in(&environment))
     }
 
     /// Whether the process of this `id` was started by a `lockstep` that was started with the mark: it is
     /// of a command within the command of the mark.
     pub(super) fn is_outer_of(&self, id: Pid) -> bool {
-        environment(id).is_ok_and(|environment| self.is_before_another_in(&environment))
+        match limit::of(id) {
+            Some(innermost) => innermost != self.number(),
+            None => {
+                environment(id).is_ok_and(|environment| self.is_before_another_in(&environment))
+            }
+        }
     }
 
     fn is_in(&self, environment: &[u8]) -> bool {
@@ -73,6 +87,11 @@ impl Mark {
                 .last()
                 .is_some_and(|innermost| innermost != self.0.as_bytes())
     }
+}
+
+/// Whether the process of this `id` was started to outlive its command; `false` for a process of another user.
+pub(super) fn is_kept(id: Pid) -> bool {
+    environment(id).is_ok_and(|environment| marks(&environment).eq([KEEP]))
 }
 
 /// The marks in an environment, the outermost first.
@@ -140,6 +159,7 @@ mod tests {
         let mark = Mark::new();
 
         assert_eq!(Mark::parse(mark.text()), Some(mark));
+        assert_eq!(Mark("00000000002a".into()).number(), 42);
         for other in ["", "0123456789a", "0123456789abc", "0123456789aG"] {
             assert_eq!(Mark::parse(other), None, "{other}");
         }

@@ -3,18 +3,14 @@
 //! A FIFO takes a line from any program and any language, without a library, and a value that
 //! nothing has read is simply replaced by the next.
 
+mod fifo;
+
 use crate::exit::Exit;
 use crate::log::print_line;
-use crate::platform::env::{random_id, scratch_folders, variable};
-use nix::errno::Errno;
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
-use std::fs::{File, OpenOptions};
+use crate::platform::env::variable;
+use fifo::{Fifo, open};
 use std::io::{Error, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::time::Duration;
+use std::path::Path;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -24,101 +20,40 @@ pub(crate) const VARIABLE: &str = "LOCKSTEP_PROGRESS";
 /// Maximum length of a progress value, in characters; the rest of a line is cut off.
 const MAX_LENGTH: usize = 256;
 
-/// Prefix of a FIFO's name.
-const PREFIX: &str = "lockstep-";
-/// Age from which a FIFO without a reader is stale, and not about to be opened.
-const STALE_AFTER: Duration = Duration::from_secs(60);
-
-/// Runs the removal of stale FIFOs once per process.
-static SWEPT: Once = Once::new();
-
 /// A FIFO, which is removed on drop, and the last value read from it.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    path: PathBuf,
+    fifo: Fifo,
     latest: watch::Receiver<Option<String>>,
 }
 
 impl Progress {
-    /// Creates a FIFO that only this user can use.
+    /// Creates a FIFO that the command can write to as whatever user.
     ///
     /// # Errors
     /// When it can be created in no directory.
     pub(crate) fn open() -> Result<Self, Error> {
-        let mut problem = Error::other("no directory for the FIFO");
-        SWEPT.call_once(|| scratch_folders().iter().for_each(|folder| sweep(folder)));
-        for folder in scratch_folders() {
-            let path = folder.join(format!("{PREFIX}{}", random_id()));
-            match mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
-                Ok(()) => return Self::read_from(path),
-                Err(error) => problem = error.into(),
-            }
-        }
-        Err(problem)
-    }
-
-    fn read_from(path: PathBuf) -> Result<Self, Error> {
         let (sender, latest) = watch::channel(None);
         // Created first, so that its drop removes the FIFO on any error.
-        let progress = Self { path, latest };
+        let fifo = Fifo::create()?;
         let options = &mut pipe::OpenOptions::new();
         // Open for both, so that there is no end of file when a writer closes it. POSIX leaves that undefined.
         #[cfg(target_os = "linux")]
         let options = options.read_write(true);
-        let receiver = options.open_receiver(&progress.path)?;
+        let receiver = options.open_receiver(&fifo.0)?;
         tokio::spawn(read_lines(receiver, sender));
-        Ok(progress)
+        Ok(Self { fifo, latest })
     }
 
     /// The variable for the command.
     pub(crate) fn variable(&self) -> (String, String) {
-        (VARIABLE.into(), self.path.display().to_string())
+        (VARIABLE.into(), self.fifo.0.display().to_string())
     }
 
     /// The command's latest progress.
     pub(crate) fn latest(&self) -> watch::Receiver<Option<String>> {
         self.latest.clone()
     }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        std::fs::remove_file(&self.path).ok();
-    }
-}
-
-/// Removes stale FIFOs in `folder`, of processes that were killed, as far as this user may.
-fn sweep(folder: &Path) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
-        if is_stale(&path) {
-            std::fs::remove_file(&path).ok();
-        }
-    }
-}
-
-/// Whether `path` is a FIFO of this command that is old and has no reader.
-fn is_stale(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let id = name.and_then(|name| name.strip_prefix(PREFIX));
-    let is_id = |id: &str| id.len() == 12 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let Ok(file) = path.symlink_metadata() else {
-        return false;
-    };
-    let age = file.modified().ok().and_then(|at| at.elapsed().ok());
-    id.is_some_and(is_id)
-        && file.file_type().is_fifo()
-        && age.is_some_and(|age| age >= STALE_AFTER)
-        // A FIFO that is open for reading can be opened for writing.
-        && open(path).is_err_and(|error| error.raw_os_error() == Some(Errno::ENXIO as i32))
-}
-
-/// Opens a FIFO for writing, without waiting for a reader.
-fn open(path: &Path) -> Result<File, Error> {
-    OpenOptions::new()
-        .write(true)
-        .custom_flags(nix::libc::O_NONBLOCK)
-        .open(path)
 }
 
 /// Sends the last complete line if it differs from the one before, until all receivers are dropped.
@@ -194,7 +129,7 @@ fn write(path: &Path, value: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::SystemTime;
+    use std::fs::File;
 
     #[test]
     fn a_line_is_converted_to_what_the_contract_accepts() {
@@ -209,35 +144,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_old_fifo_without_a_reader_is_removed_and_no_other_file_is() {
-        let folder = std::env::temp_dir().join(format!("sweep-{}", random_id()));
-        std::fs::create_dir(&folder).unwrap();
-        let fifo = |name: &str, is_old: bool| {
-            let path = folder.join(name);
-            mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
-            let mut options = OpenOptions::new();
-            let both = options.read(true).write(true).open(&path).unwrap();
-            if is_old {
-                both.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-            }
-            (path, both)
-        };
-        let left = fifo("lockstep-0123456789ab", true).0;
-        let (read, _reader) = fifo("lockstep-0123456789ac", true);
-        let young = fifo("lockstep-0123456789ad", false).0;
-        let other = fifo("other-0123456789ab", true).0;
-
-        sweep(&folder);
-
-        assert!(!left.exists());
-        assert!(read.exists() && young.exists() && other.exists());
-        std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[tokio::test]
     async fn a_repeated_line_is_no_progress() {
         let progress = Progress::open().unwrap();
-        let (mut fifo, mut latest) = (writer(&progress.path), progress.latest());
+        let (mut fifo, mut latest) = (writer(&progress.fifo.0), progress.latest());
 
         fifo.write_all(b"one\n").unwrap();
         latest.changed().await.unwrap();
@@ -255,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn a_fifo_without_receivers_is_closed() {
         let progress = Progress::open().unwrap();
-        let mut fifo = writer(&progress.path);
+        let mut fifo = writer(&progress.fifo.0);
 
         drop(progress);
 
@@ -270,7 +179,7 @@ mod tests {
     #[tokio::test]
     async fn lines_of_every_writer_are_read_and_the_fifo_is_removed_with_its_reader() {
         let progress = Progress::open().unwrap();
-        let (path, mut latest) = (progress.path.clone(), progress.latest());
+        let (path, mut latest) = (progress.fifo.0.clone(), progress.latest());
 
         for value in ["one", "two"] {
             write(&path, value).unwrap();

@@ -1,6 +1,6 @@
 //! The processes of a command that are left when its first one has ended.
 
-use super::descendants::{CommandTree, marked};
+use super::descendants::{CommandTree, marked, without_kept};
 use super::procfs::{Process, ProcessTable, own_children};
 use super::watchdog::Watchdog;
 use crate::platform::clock::{Instant, sleep};
@@ -26,6 +26,15 @@ const GONE_WITHIN: Duration = Duration::from_secs(2);
 /// Kills before this wait can end: on a busy machine, `GONE_WITHIN` can pass between a kill and the next list.
 const KILLS_MIN: usize = 20;
 
+/// Sends `signal` by `by`. SIGCONT follows one that asks to end: a process that is stopped cannot handle it otherwise.
+pub(super) fn send(signal: Signal, by: impl Fn(Signal) -> nix::Result<()>) -> nix::Result<()> {
+    let sent = by(signal);
+    if asks_to_end(signal) {
+        by(Signal::SIGCONT).ok();
+    }
+    sent
+}
+
 /// What is left of a command. Its first process is not reaped yet, so its group is its own.
 #[derive(Debug)]
 pub(super) struct Rest {
@@ -50,14 +59,16 @@ impl Rest {
     pub(super) fn list(&self, is_alone: bool) -> Result<BTreeSet<Pid>, Error> {
         let mut known = own_children()?;
         let processes = ProcessTable::now()?;
-        let mut found = processes.with_descendants(self.roots(&processes, is_alone));
+        let found = processes.with_descendants(self.roots(&processes, is_alone));
+        let mut found = without_kept(found, &self.tree, &processes);
         while found.is_empty() {
             let children = own_children()?;
             let new: Vec<_> = children.difference(&known).copied().collect();
             if new.is_empty() {
                 break;
             }
-            found = self.roots(&ProcessTable::of(new)?, is_alone);
+            let new = ProcessTable::of(new)?;
+            found = without_kept(self.roots(&new, is_alone), &self.tree, &new);
             known = children;
         }
         Ok(found)
@@ -66,7 +77,8 @@ impl Rest {
     /// The processes of the command among the children of this process.
     fn adopted(&self, is_alone: bool) -> Result<BTreeSet<Pid>, Error> {
         let children = ProcessTable::of(own_children()?)?;
-        Ok(self.roots(&children, is_alone))
+        let found = self.roots(&children, is_alone);
+        Ok(without_kept(found, &self.tree, &children))
     }
 
     /// Those among `processes` that are known to be of the command by themselves. Children in this process's own
@@ -110,20 +122,31 @@ impl Rest {
             .all(|list| list(self, is_alone).is_ok_and(|left| left.is_empty()))
     }
 
-    /// Sends `signal` to all that have left the group, but for the commands of a `lockstep` among them, which
-    /// stops its own. Returns how many are left in and out of the group. SIGCONT follows, as in
-    /// [`Child::signal`](super::child::Child::signal).
+    /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
     pub(super) fn signal_outside(&self, signal: Signal, is_alone: bool) -> usize {
+        self.signal_those(signal, is_alone, |process| self.has_left(process))
+    }
+
+    /// Sends `signal` to all but the first process, and returns how many are left.
+    pub(super) fn signal_all_but_first(&self, signal: Signal, is_alone: bool) -> usize {
+        self.signal_those(signal, is_alone, |process| process != self.tree.group)
+    }
+
+    /// Sends `signal` to those that `is_meant` chooses, but for the commands of a `lockstep` among them, which
+    /// stops its own.
+    fn signal_those(
+        &self,
+        signal: Signal,
+        is_alone: bool,
+        is_meant: impl Fn(Pid) -> bool,
+    ) -> usize {
         let Ok(left) = self.list(is_alone) else {
             return 1;
         };
-        let outside = left.iter().filter(|process| self.has_left(**process));
-        for process in outside.filter(|process| !self.tree.mark.is_outer_of(**process)) {
+        let meant = left.iter().filter(|process| is_meant(**process));
+        for process in meant.filter(|process| !self.tree.mark.is_outer_of(**process)) {
             // It may have ended.
-            kill(*process, signal).ok();
-            if asks_to_end(signal) {
-                kill(*process, Signal::SIGCONT).ok();
-            }
+            send(signal, |signal| kill(*process, signal)).ok();
         }
         left.len()
     }

@@ -4,12 +4,13 @@
 //! require unsafe code between fork and exec; here it takes a few safe calls.
 
 use super::which::{find, is_foreign};
+use super::{Mark, limit};
 use crate::exit::{EarlyExit, Exit};
 use crate::log::print_line;
 use crate::platform::children::{self, SELF};
 use crate::platform::foreground;
 use nix::unistd::{Pid, execv, getppid};
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -19,26 +20,28 @@ use std::process::Command;
 /// The first argument of a process that [`start`] serves.
 pub(super) const NAME: &str = "start-command";
 
-/// A command line that starts this program, which then executes `command`.
-pub(super) fn command(command: &[String]) -> Command {
+/// A command line that starts this program, which then executes `command` with `mark`.
+pub(super) fn command(command: &[OsString], mark: &Mark) -> Command {
     let mut shim = Command::new(SELF);
     shim.arg(NAME)
         .arg(std::process::id().to_string())
+        .arg(mark.text())
         .arg("--")
         .args(command)
         .process_group(0);
     shim
 }
 
-/// Executes `command` in this process, if `parent` still lives. From then on the kernel kills this
+/// Executes `command` in this process with `mark`, if `parent` still lives. From then on the kernel kills this
 /// process when its parent ends for any reason: a guarded command must not outlive its guard.
-pub(super) fn start(parent: i32, command: &[String]) -> Exit {
+pub(super) fn start(parent: i32, mark: &Mark, command: &[OsString]) -> Exit {
     let bound = children::die_with_parent();
     if !bound || getppid() != Pid::from_raw(parent) {
         print_line("the guarding process is gone; command not started");
         return Exit::CANNOT_RUN;
     }
     foreground::take();
+    limit::set(mark.number());
     let [program, arguments @ ..] = command else {
         return Exit::CONFIGURATION;
     };
@@ -46,7 +49,7 @@ pub(super) fn start(parent: i32, command: &[String]) -> Exit {
         Ok(file) if is_foreign(&file) => exec_without_shell(&file, command),
         _ => Command::new(program).args(arguments).exec(),
     };
-    print_line(format!("{program}: {error}"));
+    print_line(format!("{}: {error}", program.display()));
     match error.kind() {
         ErrorKind::NotFound => Exit::NOT_FOUND,
         _ => Exit::CANNOT_RUN,
@@ -57,7 +60,7 @@ pub(super) fn start(parent: i32, command: &[String]) -> Exit {
 ///
 /// `execvp` passes a file that the kernel rejects to a shell, which then fails with an error of its own;
 /// `execv` does not. It is used for such files only, because it leaves SIGPIPE ignored.
-fn exec_without_shell(file: &Path, command: &[String]) -> Error {
+fn exec_without_shell(file: &Path, command: &[OsString]) -> Error {
     let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
     let file = text(file.as_os_str().as_bytes());
     let arguments: Vec<_> = command.iter().map(|word| text(word.as_bytes())).collect();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  no stop   first process ends ─▶ a moment, in which a stop may come ─▶ SIGKILL to the rest
-//!  a stop    SIGTERM ─▶ first process ends ─▶ SIGTERM to what left the group ─▶ nothing is left, or SIGKILL
+//!  a stop    SIGTERM ─▶ first process ends ─▶ SIGTERM to those without one ─▶ nothing is left, or SIGKILL
 //!              |---------------------------- grace -----------------------------------------|
 //! ```
 
@@ -19,9 +19,9 @@ use tokio::sync::watch;
 const STOP_WITHIN: Duration = Duration::from_millis(100);
 /// The same, if the first process ended by a signal that asks to end: others have most likely got it too.
 const SIGNAL_WITHIN: Duration = Duration::from_secs(1);
-/// Time from SIGTERM to what has left the group to SIGKILL, at most half of the grace, if the first process still lives
-/// and leaves it to itself.
-const OUTSIDE_WITHIN: Duration = Duration::from_secs(5);
+/// Time from SIGTERM to SIGKILL for processes outside of the signal's scope, at most half of the grace, if the first
+/// process still lives and has not stopped them.
+const OTHERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Time limits of a command.
 #[derive(Clone, Copy, Debug)]
@@ -103,9 +103,9 @@ struct Stop {
     cause: Option<StopCause>,
     kill_at: Option<Instant>,
     is_killed: bool,
-    /// When what has left the group gets SIGTERM, if the first process has not ended by then.
-    outside_at: Option<Instant>,
-    is_outside_signalled: bool,
+    /// When the processes outside of the signal's scope get SIGTERM, if the first process has not ended by then.
+    others_at: Option<Instant>,
+    are_others_signalled: bool,
     is_announced: bool,
     /// Whether others are left of a command whose first process has ended, and may finish until a stop that is announced.
     may_finish: bool,
@@ -118,19 +118,19 @@ impl Stop {
     fn begin(&mut self, cause: StopCause, kill_at: Option<Instant>) {
         self.cause = self.cause.or(Some(cause));
         self.kill_at = kill_at;
-        self.outside_at = kill_at.filter(|_| !self.is_outside_signalled).map(|at| {
+        self.others_at = kill_at.filter(|_| !self.are_others_signalled).map(|at| {
             let left = at.left();
-            Instant::now() + (left - OUTSIDE_WITHIN.min(left / 2))
+            Instant::now() + (left - OTHERS_WITHIN.min(left / 2))
         });
     }
 
-    /// Sends SIGTERM to what has left the group, once, and returns how many are left.
-    fn signal_outside(&mut self, child: &Child) -> usize {
-        self.outside_at = None;
-        if std::mem::replace(&mut self.is_outside_signalled, true) {
+    /// Sends SIGTERM to the processes outside of the signal's scope, once, and returns how many are left.
+    fn signal_others(&mut self, child: &Child) -> usize {
+        self.others_at = None;
+        if std::mem::replace(&mut self.are_others_signalled, true) {
             child.left()
         } else {
-            child.signal_outside(Signal::SIGTERM)
+            child.signal_others(Signal::SIGTERM)
         }
     }
 
@@ -144,7 +144,7 @@ impl Stop {
     /// Goes on after the end of the first process. Those in its group have got the signal of a stop.
     fn first_ended(&mut self, work: &str, child: &Child) {
         if self.cause.is_some() {
-            log_rest(work, self.signal_outside(child));
+            log_rest(work, self.signal_others(child));
             return;
         }
         let within = if child.was_asked_to_end() {
@@ -256,8 +256,8 @@ pub(super) async fn supervise(
                 stop.begin(StopCause::TimedOut, Some(Instant::now() + limits.grace));
             }
             () = reached(stop.counts_until), if stop.cause.is_none() => break,
-            () = reached(stop.outside_at), if !child.has_first_ended() => {
-                stop.signal_outside(child);
+            () = reached(stop.others_at), if !child.has_first_ended() => {
+                stop.signal_others(child);
             }
             () = reached(stop.kill_at) => {
                 stop.kill(child);

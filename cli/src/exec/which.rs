@@ -4,8 +4,10 @@ use crate::exit::{EarlyExit, Exit};
 use crate::platform::children::SELF;
 use crate::platform::env::variable;
 use nix::unistd::{AccessFlags, access};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Error, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes read from a file to determine its kind.
@@ -17,7 +19,7 @@ const ELF: &[u8] = b"\x7fELF";
 ///
 /// # Errors
 /// The exit code that starting it would give, and the reason.
-pub(crate) fn check_program(program: &str) -> Result<(), EarlyExit> {
+pub(crate) fn check_program(program: &OsStr) -> Result<(), EarlyExit> {
     find(program).map(drop)
 }
 
@@ -25,8 +27,8 @@ pub(crate) fn check_program(program: &str) -> Result<(), EarlyExit> {
 ///
 /// # Errors
 /// As [`check_program`].
-pub(super) fn find(program: &str) -> Result<PathBuf, EarlyExit> {
-    let candidates = if program.contains('/') {
+pub(super) fn find(program: &OsStr) -> Result<PathBuf, EarlyExit> {
+    let candidates = if program.as_bytes().contains(&b'/') {
         vec![PathBuf::from(program)]
     } else {
         let path = variable("PATH").unwrap_or_default();
@@ -37,10 +39,16 @@ pub(super) fn find(program: &str) -> Result<PathBuf, EarlyExit> {
         return Ok(file.clone());
     }
     if candidates.iter().any(|file| file.exists()) {
-        let why = format!("{program} is not a file that this user may execute");
+        let why = format!(
+            "{} is not a file that this user may execute",
+            program.display()
+        );
         return Err((Exit::CANNOT_RUN, why));
     }
-    Err((Exit::NOT_FOUND, format!("{program}: command not found")))
+    Err((
+        Exit::NOT_FOUND,
+        format!("{}: command not found", program.display()),
+    ))
 }
 
 /// Whether `file` is data or machine code for another machine: no shell can run it, and the kernel may
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_program_is_found_by_its_path_or_in_the_search_path() {
-        let code = |program| check_program(program).map_err(|(exit, _)| exit);
+        let code = |program: &str| check_program(program.as_ref()).map_err(|(exit, _)| exit);
 
         assert_eq!(code("/bin/sh"), Ok(()));
         assert_eq!(code("sh"), Ok(()));

@@ -13,7 +13,7 @@
 
 use crate::lease::client::LockClient;
 use crate::platform::clock::{Instant, reached, sleep};
-use crate::retry::retry;
+use crate::retry::{may_mend, retry};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time};
 use lockstep::domain::{DEAD_AFTER, rfc3339};
@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two log lines about the same wait.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Number of unanswered requests after which a run that is not queued fails.
-const TRIES: u32 = 5;
+const TRIES: u32 = 4;
 
 /// Time for the last request to the table, retries included, at the end of the wait or of the
 /// process.
@@ -88,7 +88,7 @@ pub(crate) async fn take(
                 pause.max(Duration::from_millis(20))
             }
             Ok((answer, sent)) => return Ok(taken(answer, sent)),
-            Err(error) if error.name().is_retryable() => {
+            Err(error) if may_mend(&error) => {
                 failures += 1;
                 // A waiter would lose its place in the queue, so it retries until the wait is over.
                 if failures >= TRIES && !wait_log.is_queued() {

@@ -14,8 +14,9 @@ use crate::lease::events::{BackgroundEvents, DedupEvents};
 use crate::lease::timing::LeaseTiming;
 use crate::log::StderrSink;
 use crate::platform::clock::Instant;
+use crate::platform::steady::ProcessClock;
 use aws_config::SdkConfig;
-use lockstep::aws::{Aws, protocol};
+use lockstep::clock::Clock;
 use lockstep::config::Config;
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, Grant, HeartbeatRequest, HeartbeatResponse, ReleaseOutcome,
@@ -24,6 +25,7 @@ use lockstep::contract::{
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
+use lockstep::protocol::Protocol;
 use lockstep::service::{Deps, Ports, acquire, heartbeat, release};
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::tasks::ecs::Ecs;
@@ -31,7 +33,14 @@ use lockstep::telemetry::Metrics;
 use std::time::Duration;
 
 /// The ports of a process on AWS.
-pub(crate) type OnAws = Aws<DedupEvents<BackgroundEvents<EventBridge>>, StderrSink>;
+pub(crate) type OnAws = (
+    DynamoStore,
+    ProcessClock,
+    StepFunctions,
+    Ecs,
+    DedupEvents<BackgroundEvents<EventBridge>>,
+    StderrSink,
+);
 
 /// Client of the lock table. It does for a process what the functions do for a workflow, with the
 /// same requests, responses and events.
@@ -39,6 +48,8 @@ pub(crate) struct LockClient<P: Ports = OnAws> {
     deps: Deps<P>,
     /// The same without metrics.
     quiet: Deps<P>,
+    /// The same for renewals, with a clock that is never set back.
+    renewing: Deps<P>,
 }
 
 impl LockClient {
@@ -47,8 +58,8 @@ impl LockClient {
         let bus = BackgroundEvents::new(EventBridge::from_sdk(sdk, config.event_bus.clone()));
         let table = DynamoStore::from_sdk(sdk, config.table.clone());
         let (executions, tasks) = (StepFunctions::without_tokens(sdk), Ecs::from_sdk(sdk));
-        let deps = |metrics| Deps {
-            protocol: protocol(table.clone()),
+        let deps = |metrics, clock: ProcessClock| Deps {
+            protocol: Protocol::new(table.clone(), clock, clock.now().millis()),
             executions: executions.clone(),
             tasks: tasks.clone(),
             events: DedupEvents::new(bus.clone()),
@@ -57,9 +68,14 @@ impl LockClient {
             retention: config.retention,
             run_events: config.run_events,
         };
+        let metrics = || Metrics::new(StderrSink::open(), config.metrics_per_lock);
         Self {
-            deps: deps(Metrics::new(StderrSink::open(), config.metrics_per_lock)),
-            quiet: deps(Metrics::new(StderrSink::closed(), false)),
+            deps: deps(metrics(), ProcessClock::Wall),
+            quiet: deps(
+                Metrics::new(StderrSink::closed(), false),
+                ProcessClock::Wall,
+            ),
+            renewing: deps(metrics(), ProcessClock::steady()),
         }
     }
 
@@ -141,7 +157,7 @@ impl<P: Ports> LockClient<P> {
             // `crate::protect` calls the ECS container agent instead of the API.
             protect: None,
         };
-        heartbeat::run(&self.deps, request.check(self.deps.retention)?).await
+        heartbeat::run(&self.renewing, request.check(self.deps.retention)?).await
     }
 
     /// Releases a permit. `failure` says why the work failed; with one, people get a message.

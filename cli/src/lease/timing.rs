@@ -65,7 +65,7 @@ impl LeaseTiming {
 
     /// Timeout of one request of a renewal: a short lease has no time for the client's own timeout.
     pub(crate) fn request_timeout(&self) -> Duration {
-        (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(2))
+        (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(4))
     }
 
     /// When the command is asked to stop, if nothing was renewed after `sent`.

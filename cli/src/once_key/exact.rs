@@ -7,20 +7,34 @@
 //! a number nor converted to a string. A rounding by the sender cannot be detected: JavaScript has
 //! no exact number above 2^53 either.
 
-use jmespath::functions::{Function, ToStringFn};
+use jmespath::functions::{ArgumentType, CustomFunction, Function, Signature, ToStringFn};
 use jmespath::{Context, ErrorReason, JmespathError, Rcvar, Runtime, RuntimeError, Variable};
 use std::sync::LazyLock;
 
 /// The numbers that a key may contain.
 pub(super) const RULE: &str = "a whole number of 64 bits";
 
-/// The functions of JMESPath, with a `to_string` that rejects numbers that may have been rounded.
+/// The functions of JMESPath, with a `to_string` that rejects numbers that may have been rounded, and `from_json`.
 pub(super) static FUNCTIONS: LazyLock<Runtime> = LazyLock::new(|| {
     let mut functions = Runtime::new();
     functions.register_builtin_functions();
     functions.register_function("to_string", Box::new(ExactText(ToStringFn::new())));
+    let text = Signature::new(vec![ArgumentType::String], None);
+    let from_json = CustomFunction::new(text, Box::new(from_json));
+    functions.register_function("from_json", Box::new(from_json));
     functions
 });
+
+/// The value of the JSON in a string. Its error has no part of that.
+fn from_json(arguments: &[Rcvar], context: &mut Context<'_>) -> Result<Rcvar, JmespathError> {
+    let text = arguments[0].as_string().map_or("", String::as_str);
+    let value = serde_json::from_str::<Variable>(text).map(Rcvar::new);
+    value.map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let wrong = format!("from_json: no valid JSON at line {line}, column {column}");
+        JmespathError::from_ctx(context, ErrorReason::Parse(wrong))
+    })
+}
 
 /// Returns whether no number in `found` may have been rounded.
 pub(super) fn is_exact(found: &Variable) -> bool {

@@ -66,6 +66,14 @@ pub(crate) async fn forget(args: ForgetArgs) -> Exit {
     finish(change(request, &args.act).await)
 }
 
+/// The error with the flag of this command in place of the field of a request.
+fn in_flags(ActError { exit, text }: ActError) -> ActError {
+    ActError {
+        exit,
+        text: text.replace("send force: true", "give --force"),
+    }
+}
+
 fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
     let ScopeArgs { lock, prefix, all } = scope;
     let all = all.then_some(true);
@@ -76,12 +84,12 @@ fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
 async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     let request = audited(request, args)?;
     let operate = Function::open(&args.function, Surface::Operate).await?;
-    let response = operate.act(&request).await?;
+    let response = operate.act(&request).await.map_err(in_flags)?;
     match args.output {
-        Format::Json => print(&format!("{response}\n")),
+        Format::Json => print(&format!("{response}\n"))?,
         Format::Table => {
             let message = response["message"].as_str().unwrap_or_default();
-            print(&format!("{message}\n"));
+            print(&format!("{message}\n"))?;
         }
     }
     Ok(Exit::OK)
@@ -126,8 +134,8 @@ async fn change_mode(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     }
     let failed = total["failed"].as_array().map_or(0, Vec::len);
     match args.output {
-        Format::Json => print(&format!("{total}\n")),
-        Format::Table => print(&summary(&request, &total)),
+        Format::Json => print(&format!("{total}\n"))?,
+        Format::Table => print(&summary(&request, &total))?,
     }
     Ok(if failed == 0 { Exit::OK } else { Exit::FAILED })
 }

@@ -81,8 +81,8 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     checks.push(of_dead_letters(&sdk, stack).await);
     checks.extend(locks::of_locks(&sdk, stack).await);
     match args.output {
-        Format::Json => print(&format!("{}\n", json!({ "checks": checks }))),
-        Format::Table => checks.iter().for_each(|check| print(&line(check))),
+        Format::Json => print(&format!("{}\n", json!({ "checks": checks })))?,
+        Format::Table => print(&checks.iter().map(line).collect::<String>())?,
     }
     let passed = checks.iter().all(|check| check.status == Status::Ok);
     Ok(if passed { Exit::OK } else { Exit::FAILED })

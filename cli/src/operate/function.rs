@@ -55,6 +55,16 @@ pub(super) struct ActError {
     pub(super) text: String,
 }
 
+impl ActError {
+    /// The end of a command whose reader has gone.
+    pub(super) fn without_reader() -> Self {
+        Self {
+            exit: Exit::OK,
+            text: String::new(),
+        }
+    }
+}
+
 /// The payload of a function that failed
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-sync.html>).
 #[derive(Debug, Deserialize)]

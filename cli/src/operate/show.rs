@@ -51,10 +51,10 @@ async fn attempt(args: &ShowArgs) -> Result<Exit, ActError> {
         .act(&json!({ "act": "show", "lock": args.lock }))
         .await?;
     match args.output {
-        Format::Json => print(&format!("{lock}\n")),
+        Format::Json => print(&format!("{lock}\n"))?,
         Format::Table => {
             let others = others(&view, &lock).await.unwrap_or_default();
-            print(&text(&lock, &others));
+            print(&text(&lock, &others))?;
         }
     }
     Ok(Exit::OK)

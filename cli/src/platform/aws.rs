@@ -62,7 +62,12 @@ pub(crate) struct Loaded {
 /// The exit code, and why there is no Region, or why there are no credentials: without them no request can be signed,
 /// and no retry helps.
 pub(crate) async fn sdk_config() -> Result<SdkConfig, EarlyExit> {
-    let (loaded, late) = load(timeouts()).await?;
+    // A function decides in six seconds. A process has time for a table whose answers take seconds.
+    let patient = timeouts()
+        .to_builder()
+        .operation_attempt_timeout(Duration::from_secs(4))
+        .operation_timeout(Duration::from_secs(8));
+    let (loaded, late) = load(patient.build()).await?;
     if let Some(Failure { text, .. }) = late {
         tracing::warn!(event = "credentials_late", "no AWS credentials yet: {text}");
     }
@@ -107,8 +112,16 @@ async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Earl
         }
     };
     let region = region.check().map_err(wrong)?;
-    let http = tls::client(&region.name);
-    let sdk = load_sdk_config(http.clone(), region.name.clone(), timeouts).await;
+    let load = async |bundle: Option<String>| {
+        let http = tls::client(&region.name, bundle.as_deref())?;
+        let sdk = load_sdk_config(http.clone(), region.name.clone(), timeouts.clone()).await;
+        Ok((http, sdk))
+    };
+    let (mut http, mut sdk) = load(None).await.map_err(wrong)?;
+    // The SDK knows the setting and does not use it.
+    if let Some(bundle) = setting(&sdk, "ca_bundle") {
+        (http, sdk) = load(Some(bundle)).await.map_err(wrong)?;
+    }
     if profiles.is_none() && setting(&sdk, "services").is_some() {
         Profiles::read().await.map_err(wrong)?;
     }

@@ -8,8 +8,14 @@
 //!  http://   ─▶ no roots
 //!  https://  ─▶ roots of Amazon ──certificate refused──▶ roots of the image, from then on for this host
 //! ```
+//! Requests go by the proxies that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name, as with other AWS tools
+//! (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-proxy.html>), but for those to this machine: the
+//! endpoints of credentials are link-local, and a proxy would answer with its own.
 
-use aws_smithy_http_client::tls::TlsContext;
+use aws_smithy_http_client::proxy::ProxyConfig;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext};
+use aws_smithy_http_client::{Builder, Connector as SmithyConnector};
 use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
@@ -18,12 +24,12 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use lockstep::aws::lazy_http_client;
 use lockstep::aws::trust::trusting;
 use std::collections::HashSet;
 use std::error::Error;
 use std::io;
 use std::iter::successors;
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 #[cfg(test)]
@@ -40,6 +46,8 @@ pub(crate) struct HttpsClient {
 struct Clients {
     /// Trusts no roots: for requests without TLS.
     plain: SharedHttpClient,
+    /// The same without a proxy.
+    direct: SharedHttpClient,
     /// Trusts the roots of Amazon.
     amazon: Option<SharedHttpClient>,
     /// Trusts the roots of the image.
@@ -55,9 +63,10 @@ impl HttpsClient {
         image: impl FnOnce() -> TlsContext + Send + 'static,
     ) -> Self {
         let clients = Clients {
-            plain: lazy_http_client(trusting("")),
-            amazon: amazon.map(lazy_http_client),
-            image: LazyLock::new(Box::new(|| lazy_http_client(image()))),
+            plain: client(trusting(""), ProxyConfig::from_env()),
+            direct: client(trusting(""), ProxyConfig::disabled()),
+            amazon: amazon.map(|roots| client(roots, ProxyConfig::from_env())),
+            image: LazyLock::new(Box::new(|| client(image(), ProxyConfig::from_env()))),
             refused: Mutex::default(),
         };
         Self {
@@ -106,19 +115,27 @@ impl Connector {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let clients = &self.clients;
         let Some(host) = host(request.uri()) else {
-            return self.through(&clients.plain, request).await;
+            let is_local = is_of_this_machine(request.uri());
+            let client = if is_local {
+                &clients.direct
+            } else {
+                &clients.plain
+            };
+            return self.through(client, request).await;
         };
         let is_refused = clients.refused().contains(&host);
         let Some(amazon) = clients.amazon.as_ref().filter(|_| !is_refused) else {
-            return self.through(&clients.image, request).await;
+            let answer = self.through(&clients.image, request).await;
+            return answer.map_err(|error| without_remedy(error, &host));
         };
         let repetition = request.try_clone();
         match (self.through(amazon, request).await, repetition) {
             (Err(error), Some(repetition)) if is_refusal(&error) => {
-                clients.refused().insert(host);
-                self.through(&clients.image, repetition).await
+                clients.refused().insert(host.clone());
+                let answer = self.through(&clients.image, repetition).await;
+                answer.map_err(|error| without_remedy(error, &host))
             }
-            (answer, _) => answer,
+            (answer, _) => answer.map_err(|error| without_remedy(error, &host)),
         }
     }
 
@@ -145,9 +162,65 @@ fn host(uri: &str) -> Option<String> {
     (scheme != "http").then(|| host.to_owned())
 }
 
+/// Whether a URI without TLS leads to this machine, or to a link-local address, where AWS has the endpoints of
+/// credentials.
+fn is_of_this_machine(uri: &str) -> bool {
+    let authority = uri.split_once("://").map_or(uri, |(_, rest)| rest);
+    let authority = authority.split(['/', '?']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    match host.parse() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_link_local(),
+        // fd00:ec2::254 of EC2, and fd00:ec2::23 of EKS.
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback() || address.segments()[..2] == [0xfd00, 0xec2]
+        }
+        Err(_) => host == "localhost",
+    }
+}
+
+/// A client whose TLS configuration trusts the certificates of `tls`, read at its first request.
+fn client(tls: TlsContext, proxies: ProxyConfig) -> SharedHttpClient {
+    Builder::new().build_with_connector_fn(move |settings, components| {
+        let mut connector = SmithyConnector::builder().proxy_config(proxies.clone());
+        connector.set_connector_settings(settings.cloned());
+        if let Some(components) = components {
+            connector.set_sleep_impl(components.sleep_impl());
+        }
+        connector
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .tls_context(tls.clone())
+            .build()
+    })
+}
+
+/// The error of a handshake that fails again whenever it is repeated, as one that the SDK does not repeat, with the
+/// setting that it is about. Any other error stays as it is.
+fn without_remedy(error: ConnectorError, host: &str) -> ConnectorError {
+    let why = match of_tls(&error) {
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            format!(
+                "the certificate of {host} is not trusted ({why:?}): name its roots in AWS_CA_BUNDLE"
+            )
+        }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            format!("{host} does not speak TLS: check the endpoint, or HTTPS_PROXY")
+        }
+        _ => return error,
+    };
+    ConnectorError::user(why.into())
+}
+
 /// Whether the certificate of the server was refused: mostly as one of an unknown issuer, but a proxy may also give
 /// its own root the name of another.
 fn is_refusal(error: &ConnectorError) -> bool {
+    matches!(of_tls(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// The error of TLS among the causes of `error`.
+fn of_tls(error: &ConnectorError) -> Option<&rustls::Error> {
     let mut chain = successors(Some(error as &(dyn Error + 'static)), |&error| {
         // The source of an I/O error is that of the error in it.
         match error.downcast_ref::<io::Error>() {
@@ -155,8 +228,5 @@ fn is_refusal(error: &ConnectorError) -> bool {
             None => error.source(),
         }
     });
-    chain.any(|error| {
-        let error = error.downcast_ref::<rustls::Error>();
-        matches!(error, Some(rustls::Error::InvalidCertificate(_)))
-    })
+    chain.find_map(|error| error.downcast_ref::<rustls::Error>())
 }

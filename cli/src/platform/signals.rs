@@ -1,5 +1,6 @@
 //! Signals that this process receives and forwards.
 
+use clap::ValueEnum;
 use nix::sys::signal::Signal;
 use std::io::Error;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,6 +29,16 @@ const FORWARDED: &[Signal] = &[
 ];
 /// The real-time signals that programs can use. `nix` has no names for them and cannot send them.
 const REAL_TIME: std::ops::RangeInclusive<i32> = 34..=64;
+
+/// Which processes of a command get a signal while its first process lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SignalScope {
+    /// The process group of the command
+    #[default]
+    Group,
+    /// The first process of the command alone, which passes signals on or drains its workers
+    Program,
+}
 
 /// Received signals, in order.
 #[derive(Debug)]

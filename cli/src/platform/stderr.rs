@@ -8,10 +8,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write as write_part;
 use std::cell::Cell;
-use std::io::{Error, Write, stderr};
+use std::io::{Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -20,6 +20,13 @@ const CAPACITY: usize = 1_024;
 /// Longest wait for the queue to be written at the end of the process.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
+/// Longest wait for standard output to be read.
+const STDOUT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Commands that share standard error.
+static COMMANDS: AtomicUsize = AtomicUsize::new(0);
+/// Whether a command may have begun a line since the last one was written here.
+static IS_LINE_OPEN: AtomicBool = AtomicBool::new(false);
 static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
 /// Dropped lines that are not reported yet.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
@@ -69,6 +76,54 @@ pub(crate) fn write_unqueued(text: String) {
     }
 }
 
+/// Writes `text` to standard output, and waits ten seconds at most for a full pipe.
+///
+/// # Errors
+/// When it is not written.
+pub(crate) fn write_to_stdout(text: String) -> Result<(), Error> {
+    let (done, is_done) = sync_channel(1);
+    let thread = std::thread::Builder::new().name("stdout".into());
+    thread.spawn(move || {
+        let mut out = stdout();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        done.send(written).ok();
+    })?;
+    let late = || Err(Error::new(ErrorKind::TimedOut, "nothing reads it"));
+    is_done
+        .recv_timeout(STDOUT_WITHIN)
+        .unwrap_or_else(|_| late())
+}
+
+/// Writes what follows on a line of its own while a command runs that shares standard error: the command may have left a
+/// line without an end.
+#[derive(Debug)]
+pub(crate) struct SharedStderr;
+
+impl SharedStderr {
+    /// Counts a command that is about to start.
+    pub(crate) fn begin() -> Self {
+        COMMANDS.fetch_add(1, Ordering::SeqCst);
+        IS_LINE_OPEN.store(true, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for SharedStderr {
+    fn drop(&mut self) {
+        COMMANDS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What stands before a line: the end of a line that a command may have begun. On a terminal people see the cursor.
+fn line_end() -> &'static [u8] {
+    let is_open = IS_LINE_OPEN.swap(COMMANDS.load(Ordering::SeqCst) > 0, Ordering::SeqCst);
+    if is_open && !stderr().is_terminal() {
+        b"\n"
+    } else {
+        b""
+    }
+}
+
 /// A writer of whole lines to standard error. Writes never block and never fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonBlockingStderr;
@@ -77,7 +132,8 @@ impl Write for NonBlockingStderr {
     fn write(&mut self, line: &[u8]) -> Result<usize, Error> {
         match QUEUE.get().filter(|_| !IS_WRITER.get()) {
             Some(queue) => {
-                if queue.try_send(Entry::Line(line.to_vec())).is_err() {
+                let line = [line_end(), line].concat();
+                if queue.try_send(Entry::Line(line)).is_err() {
                     DROPPED.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -1,21 +1,66 @@
 //! The root certificates that are trusted.
 
+use super::env::variable;
 use super::https::HttpsClient;
 use aws_smithy_http_client::tls::TlsContext;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_types::base64;
 use lockstep::aws::trust::{amazon, trusting};
+use rustls::pki_types::CertificateDer;
 use rustls_native_certs::{load_certs_from_paths, load_native_certs};
 use std::env;
+use std::path::Path;
 use webpki::anchor_from_trusted_cert;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
 /// Where the image's certificates are, if it names them.
 const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// The HTTP client for the endpoints of `region`.
-pub(crate) fn client(region: &str) -> SharedHttpClient {
-    SharedHttpClient::new(HttpsClient::new(amazon(region), roots))
+/// The variable for the roots that all AWS tools trust
+/// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-gen-config.html>).
+const BUNDLE: &str = "AWS_CA_BUNDLE";
+
+/// The HTTP client for the endpoints of `region`. `bundle` is `ca_bundle` of the profile, which counts where no variable
+/// names a file.
+///
+/// # Errors
+/// Names the setting, its value and the rule, if a file that is named has no certificate.
+pub(crate) fn client(region: &str, bundle: Option<&str>) -> Result<SharedHttpClient, String> {
+    let named = variable(BUNDLE).map(|path| (BUNDLE.to_owned(), path));
+    let named = named.or_else(|| Some(("ca_bundle in the profile".to_owned(), bundle?.to_owned())));
+    if let Some((setting, path)) = named {
+        let found = load_certs_from_paths(Some(Path::new(&path)), None).certs;
+        let roots = usable(&found).ok_or_else(|| without_certificate(&setting, &path))?;
+        return Ok(SharedHttpClient::new(HttpsClient::new(None, move || {
+            trusting(&roots)
+        })));
+    }
+    if let Some(setting) = NAMED.iter().find(|name| env::var_os(name).is_some()) {
+        let path = env::var_os(setting).unwrap_or_default();
+        if usable(&load_native_certs().certs).is_none() {
+            return Err(without_certificate(setting, &path.display().to_string()));
+        }
+    }
+    Ok(SharedHttpClient::new(HttpsClient::new(
+        amazon(region),
+        roots,
+    )))
+}
+
+fn without_certificate(setting: &str, path: &str) -> String {
+    format!(
+        "{setting} is {path:?}, but must be a file of certificates in PEM (SSL_CERT_DIR: a folder of such files)"
+    )
+}
+
+/// Those of `found` that the client can parse, as PEM: it panics on any other, which an image may have.
+fn usable(found: &[impl AsRef<[u8]>]) -> Option<String> {
+    let usable = found
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|root| anchor_from_trusted_cert(&CertificateDer::from(*root)).is_ok());
+    let found = pem(usable);
+    (!found.is_empty()).then_some(found)
 }
 
 /// The root certificates of the image or, where it has none, the built-in ones.
@@ -33,12 +78,7 @@ fn roots() -> TlsContext {
     if found.is_empty() {
         found = load_native_certs().certs;
     }
-    // The client panics on one that cannot be parsed, which an image may have.
-    let usable = found
-        .iter()
-        .filter(|root| anchor_from_trusted_cert(root).is_ok());
-    let found = pem(usable.map(AsRef::as_ref));
-    if !found.is_empty() {
+    if let Some(found) = usable(&found) {
         return trusting(&found);
     }
     tracing::debug!(

@@ -57,6 +57,7 @@ pub(crate) async fn work(
         command: args.command.clone(),
         environment: held.environment.clone(),
         is_alone: true,
+        scope: args.scope.signal_scope,
         ..Spec::default()
     };
     let lock = &held.grant.lock;

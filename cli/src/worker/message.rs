@@ -36,11 +36,13 @@ use crate::lease::timing::LeaseTiming;
 use crate::once_key::{Malformed, OnceKey, once_key, sha256, shard};
 use crate::platform::env::random_fraction;
 use crate::platform::identity::HolderIdentity;
+use crate::platform::signals::SignalScope;
 use crate::protect::Protection;
 use crate::protect::keeper::InFlight;
 use lockstep::domain::{LockKey, rfc3339};
 use lockstep::store::StoreError;
 use lockstep::store::dynamodb::DynamoStore;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +65,8 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) hide: Duration,
     pub(crate) delays: RetryDelays,
     pub(crate) limits: Limits,
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
+    pub(crate) scope: SignalScope,
     /// Whether it processes one message at a time.
     pub(crate) is_alone: bool,
     pub(crate) running_commands: RunningCommands,

@@ -20,7 +20,7 @@ use health::Health;
 use lockstep::store::StoreError;
 use nix::sys::signal::Signal;
 use std::future::pending;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -62,6 +62,15 @@ pub(crate) struct Done {
     pub(crate) in_flight: Option<InFlight>,
 }
 
+/// Why a worker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// This signal.
+    Signal(Signal),
+    /// A deployment replaces it, and its messages are finished.
+    Replaced,
+}
+
 /// Why a worker cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
@@ -99,6 +108,8 @@ pub(crate) struct Poll<Q, W> {
     /// Keeps the task protected until that time.
     lingering: Option<(InFlight, Instant)>,
     shutdown: Option<Shutdown>,
+    /// Whether a deployment replaces this worker: it receives no more, and has all the time to finish.
+    is_replaced: bool,
 }
 
 impl<Q: Queue, W: Work> Poll<Q, W> {
@@ -121,10 +132,12 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             has_table: false,
             lingering: None,
             shutdown: None,
+            is_replaced: false,
         }
     }
 
-    /// Processes messages until one of `signals` arrives, then shuts down within `grace`.
+    /// Processes messages until one of `signals` arrives, then shuts down within `grace`; or until `replaced` returns what
+    /// replaces this worker, then finishes the messages that it has.
     ///
     /// # Errors
     /// [`Unusable`], if that is the first answer of the lock table or the queue: the deployment
@@ -134,12 +147,19 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         mut self,
         mut signals: mpsc::UnboundedReceiver<Signal>,
         grace: Duration,
-    ) -> Result<(Signal, Tally), Unusable> {
+        replaced: impl Future<Output = String>,
+    ) -> Result<(Ended, Tally), Unusable> {
+        let mut replaced = pin!(replaced);
         loop {
             self.start_next();
             let end = self.shutdown;
-            if let Some(end) = end.filter(|_| self.running.is_empty() && self.receiving.is_none()) {
-                return Ok(self.finish(end.signal).await);
+            if self.running.is_empty() && self.receiving.is_none() {
+                if let Some(end) = end {
+                    return Ok(self.finish(Ended::Signal(end.signal)).await);
+                }
+                if self.is_replaced {
+                    return Ok(self.finish(Ended::Replaced).await);
+                }
             }
             let step = end.and_then(|end| end.next(Instant::now()));
             let idle_at = self.lingering.as_ref().map(|(_, until)| *until);
@@ -158,7 +178,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
                     self.on_received(answer)?;
                 }
                 () = reached(step) => self.advance_shutdown(),
-                signal = overdue(end) => return Ok(self.finish(signal).await),
+                signal = overdue(end) => return Ok(self.finish(Ended::Signal(signal)).await),
+                by = &mut replaced, if !self.is_replaced => self.on_replaced(&by),
                 () = reached(self.breaker.resume_at()) => self.breaker.end_pause(),
                 () = reached(idle_at) => self.unprotect().await,
             }
@@ -167,7 +188,11 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
 
     /// Probes the table, or receives as many messages as there is room for and the breaker allows.
     fn start_next(&mut self) {
-        if self.shutdown.is_some() || self.receiving.is_some() || self.probing.is_some() {
+        if self.shutdown.is_some()
+            || self.is_replaced
+            || self.receiving.is_some()
+            || self.probing.is_some()
+        {
             return;
         }
         let room = self.concurrency.saturating_sub(self.running.len());

@@ -124,7 +124,7 @@ export class Lockstep extends Construct {
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
     this.operatorPolicy = this.managed('OperatorPolicy', this.operatorStatements(this.operateFunction, this.viewFunction));
     this.viewerPolicy = this.managed('ViewerPolicy', this.operatorStatements(this.viewFunction));
-    this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', [this.statements.protection()]);
+    this.taskProtectionPolicy = this.managed('TaskProtectionPolicy', this.statements.protection());
     this.addOutputs();
   }
 
@@ -174,7 +174,7 @@ export class Lockstep extends Construct {
 
   /** Grants what the tasks of an ECS service need to protect themselves from scale-in while they hold a lock. */
   public grantTaskProtection(grantee: iam.IGrantable): void {
-    this.grantAll(grantee, [this.statements.protection()]);
+    this.grantAll(grantee, this.statements.protection());
   }
 
   /** Grants all acts of operators: the calls of operate and view, and what `lockstep doctor` checks. */

@@ -170,9 +170,12 @@ export class Statements {
     return allow(actions, [this.arn('ecs', 'task', '*')], this.inClusters);
   }
 
-  /** A task of a service protects itself from scale-in. */
-  protection(): iam.PolicyStatement {
-    return this.ofTasks('ecs:GetTaskProtection', 'ecs:UpdateTaskProtection');
+  /** A task of a service protects itself from scale-in, and with `--drain-on-deploy` reads the deployments of its service. */
+  protection(): iam.PolicyStatement[] {
+    return [
+      this.ofTasks('ecs:GetTaskProtection', 'ecs:UpdateTaskProtection'),
+      allow(['ecs:DescribeServices'], [this.arn('ecs', 'service', '*')], this.inClusters),
+    ];
   }
 
   /** A holder in a container: its items, and evidence whether a holder in its way is dead. */

@@ -101,13 +101,78 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
         ended.at.saturating_sub(done)
     );
     assert!(protected && done < ended.at, "{ended:?}");
-    assert_eq!((ended.code, dead), (143, 0));
-    assert_eq!(ended.task["stopCode"], "ServiceSchedulerInitiated");
+    assert_eq!(dead, 0);
+    // On a slow machine the worker finds the deployment itself before it is idle.
+    let end = (
+        ended.code,
+        ended.task["stopCode"].as_str().unwrap_or_default(),
+    );
+    let by_ecs = (143, "ServiceSchedulerInitiated");
+    assert!(
+        [by_ecs, (0, "EssentialContainerExited")].contains(&end),
+        "{ended:?}"
+    );
     for name in ["a", "b", "c", "d", "e", "f", "long"] {
         for event in ["start", "done"] {
             let received = worker.resource.received(&format!("{event} {name}"));
             let taken: Vec<_> = received.iter().map(|entry| entry.taken).collect();
             assert_eq!(taken, [true], "{event} {name}");
+        }
+    }
+}
+
+/// Longest time from a deployment to the end of a task whose messages take three seconds: the check of once a minute, and
+/// two minutes as a promise allows.
+const DRAINED_WITHIN: u64 = 123;
+
+#[tokio::test]
+async fn a_worker_that_is_never_idle_ends_by_itself_after_a_deployment() {
+    let worker = Worker::deploy().await;
+    let (fleet, service) = (&worker.fleet, worker.service());
+    let old = fleet.another_task(&service, &[]).await;
+    let mut sent = 0_u32;
+    let mut keep_busy = async || {
+        if worker.depth("QueueUrl").await < 12 {
+            sent += 1;
+            worker.send(&format!("m{sent}"), 3.0).await;
+        }
+        sent
+    };
+    keep_busy().await;
+    worker.resource.until_received("start m1", 1, 60).await;
+    for _ in 0..12 {
+        keep_busy().await;
+    }
+
+    let deployed = now();
+    let anew = json!({ "forceNewDeployment": true });
+    fleet.update(&service, anew).await;
+    let new = fleet.another_task(&service, &[&old]).await;
+    let mut unprotected = 0;
+    while fleet.end_of(&old).await.is_none() {
+        assert!(now() < deployed + DRAINED_WITHIN * 1_000, "{old:?}");
+        keep_busy().await;
+        unprotected += u32::from(!fleet.is_protected(&old).await);
+    }
+    let ended = fleet.ended(&old, 10).await;
+    let sent = keep_busy().await;
+    let is_empty = async || worker.depth("QueueUrl").await == 0;
+    until("an empty queue", 240, is_empty).await;
+    let dead = worker.depth("DeadLettersUrl").await;
+    fleet.remove(&service).await;
+
+    eprintln!(
+        "figure: a deployment under constant load: the old task ends {} ms after it; {sent} messages; unprotected in {unprotected} samples",
+        ended.at - deployed
+    );
+    // It clears its protection before it exits, so ECS may be what stops the task; after SIGTERM the code would be 143.
+    assert_eq!((ended.code, dead), (0, 0), "{ended:?}");
+    assert_ne!(old, new);
+    for name in 1..=sent {
+        for event in ["start", "done"] {
+            let received = worker.resource.received(&format!("{event} m{name}"));
+            let taken: Vec<_> = received.iter().map(|entry| entry.taken).collect();
+            assert_eq!(taken, [true], "{event} m{name}");
         }
     }
 }

@@ -116,7 +116,7 @@ impl Shape {
             }
             Place::Container => {
                 let name = unique("shape");
-                let start = in_container(inside, &name, &folder, environment, &line);
+                let start = in_container(inside, &name, &folder, environment, (&[], &line));
                 (start, Some(name))
             }
         };
@@ -191,17 +191,18 @@ impl Shape {
     }
 }
 
-/// `docker run` of `line`, whose first word is the container's first process.
-fn in_container(
+/// `docker run` with `flags` of `line`, whose first word is the container's first process.
+pub(crate) fn in_container(
     inside: &Inside,
     name: &str,
     folder: &Path,
     environment: Vec<(String, String)>,
-    line: &[&str],
+    (flags, line): (&[&str], &[&str]),
 ) -> Command {
     let mut run = Command::new("docker");
     run.env("DOCKER_HOST", inside.stack.setting("DOCKER_HOST"));
     run.args(["run", "--rm", "--network", "host", "--name", name]);
+    run.args(flags);
     for tools in TOOLS {
         run.args(["--volume", &format!("{tools}:{tools}:ro")]);
     }

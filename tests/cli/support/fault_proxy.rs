@@ -1,5 +1,6 @@
 //! A way to the table that can be closed.
 
+use lockstep_tests::stack::pause;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -25,6 +26,7 @@ pub(crate) struct FaultProxy {
     /// Where clients connect.
     pub(crate) port: u16,
     way: watch::Sender<Way>,
+    delay: watch::Sender<u64>,
     has_client: watch::Receiver<bool>,
 }
 
@@ -41,6 +43,8 @@ impl FaultProxy {
         let listener = listener.expect("a free port");
         let port = listener.local_addr().expect("its address").port();
         let (way, seen) = watch::channel(Way::Open);
+        let delay = watch::Sender::new(0);
+        let delayed = delay.subscribe();
         let (connected, has_client) = watch::channel(false);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -51,13 +55,20 @@ impl FaultProxy {
                 let (from_server, to_server) = server.into_split();
                 let answers = move |way: Way| way == Way::Open || way == Way::New && is_new;
                 let requests = move |way: Way| answers(way) || way == Way::Requests;
-                tokio::spawn(pass(from_client, to_server, seen.clone(), requests));
-                tokio::spawn(pass(from_server, to_client, seen.clone(), answers));
+                let (none, delayed) = (watch::channel(0).1, delayed.clone());
+                tokio::spawn(pass(from_client, to_server, (seen.clone(), none), requests));
+                tokio::spawn(pass(
+                    from_server,
+                    to_client,
+                    (seen.clone(), delayed),
+                    answers,
+                ));
             }
         });
         Self {
             port,
             way,
+            delay,
             has_client,
         }
     }
@@ -77,6 +88,11 @@ impl FaultProxy {
     /// Where clients connect.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Delays each part of an answer by so many milliseconds.
+    pub(crate) fn slow_down(&self, millis: u64) {
+        self.delay.send_replace(millis);
     }
 
     /// Lets nothing through.
@@ -104,7 +120,7 @@ impl FaultProxy {
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut way: watch::Receiver<Way>,
+    (mut way, delay): (watch::Receiver<Way>, watch::Receiver<u64>),
     free: impl Fn(Way) -> bool,
 ) {
     let mut part = [0; 4096];
@@ -112,6 +128,8 @@ async fn pass(
         if way.wait_for(|way| free(*way)).await.is_err() {
             return;
         }
+        let millis = *delay.borrow();
+        pause(millis).await;
         if to.write_all(&part[..length]).await.is_err() {
             return;
         }

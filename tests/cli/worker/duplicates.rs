@@ -3,6 +3,7 @@
 use super::{Scene, Sign};
 use crate::support::FaultProxy;
 use lockstep_tests::stack::until;
+use serde_json::json;
 
 const ONCE: [&str; 4] = ["--once-key", "order.id", "--lease", "5s"];
 const BODY: &str = r#"{"order": {"id": "A-7"}}"#;
@@ -83,4 +84,25 @@ async fn a_failure_leaves_its_key_free_and_a_success_does_not() {
 
     assert_eq!(scene.received(), ["start 1", "start 2", "start 3"]);
     assert_eq!(scene.dead().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn two_notifications_of_one_order_are_one_piece_of_work() {
+    let scene = Scene::new("sns", 3).await;
+    // What SNS puts into a queue, without raw message delivery.
+    let notification = |id: &str| {
+        let message = json!({ "order": { "id": "A-7" } }).to_string();
+        json!({ "Type": "Notification", "MessageId": id, "Message": message }).to_string()
+    };
+    let flags = ["--once-key", "from_json(Message).order.id", "--lease", "5s"];
+    let worker = scene.worker(&flags, "say \"start $LOCKSTEP_RUN_KEY\"");
+
+    for id in ["first", "second"] {
+        scene.send(&notification(id)).await;
+        scene.until_empty(30).await;
+    }
+    let log = worker.end().await;
+
+    assert_eq!(scene.received(), ["start A-7"]);
+    assert!(log.contains("skipped: "), "{log}");
 }

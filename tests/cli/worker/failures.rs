@@ -179,3 +179,17 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
     assert!(stderr.contains(missing), "{stderr}");
     scene.assert_untouched().await;
 }
+
+#[tokio::test]
+async fn a_redrive_policy_that_a_deploy_uses_up_is_warned_of() {
+    for (receives, is_warned) in [(1, true), (5, false)] {
+        let scene = Scene::new("few-receives", receives).await;
+        let worker = scene.worker(&QUICK, "true");
+        worker.until_logged("worker_started", 30).await;
+
+        let log = worker.end().await;
+
+        let warned = log.contains("queue_settings_risky") && log.contains("maxReceiveCount");
+        assert_eq!(warned, is_warned, "{log}");
+    }
+}

@@ -92,6 +92,14 @@ async fn a_bad_flag_or_queue_gives_one_clear_line_and_64() {
         (&fifo, &[], "standard queue"),
         ("orders", &[], "--queue-url"),
         (url, &["--once-key", "a.["], "--once-key"),
+        (url, &["--once-key", "from_jso(Message).id"], "from_jso()"),
+        (url, &["--once-key", "to_string(a, b)"], "takes 1"),
+        (
+            url,
+            &["--once-key", "'orderId'"],
+            "the same for every message",
+        ),
+        (url, &["--once-key", "[orderId]"], "always finds an array"),
         (url, &["--concurrency", "0"], "--concurrency"),
         (url, &["--lock", "a b"], "--lock"),
         (url, &["--backoff-max", "12h"], "--backoff-max"),
@@ -101,4 +109,20 @@ async fn a_bad_flag_or_queue_gives_one_clear_line_and_64() {
     }
     let no_queue = ["worker", "--lease", "60s", "--", "true"];
     assert_refused(scene.inside.command(&no_queue), 64, "--queue-url").await;
+}
+
+/// What a command of a worker reads when it opens its standard input by name, behind `become_other`, which starts a
+/// script.
+pub(crate) async fn read_as(become_other: &[&str]) -> String {
+    let scene = Scene::new("opens-stdin", 3).await;
+    let words: Vec<_> = become_other
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+        .collect();
+    let script = format!("say \"$({} 'cat /dev/stdin')\"", words.join(" "));
+    let worker = scene.worker(&[], &script);
+    scene.send("the body").await;
+    scene.until_empty(30).await;
+    worker.end().await;
+    scene.received().concat()
 }

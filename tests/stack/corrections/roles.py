@@ -1,11 +1,11 @@
 """What a role of a function is checked against.
 
-AWS: DescribeTasks, StopTask, GetTaskProtection and UpdateTaskProtection are checked on the tasks, ListTasks
-  on the cluster's container instances, RunTask on the task definition; the condition key ecs:cluster is the
+AWS: DescribeTasks, StopTask, GetTaskProtection and UpdateTaskProtection are checked on the tasks, DescribeServices
+  on the services, ListTasks on the cluster's container instances, RunTask on the task definition; the condition key ecs:cluster is the
   cluster's ARN.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
 ministack 1.5.33: checks all of them on the cluster and knows no ecs:cluster. Of the tasks that
-  one DescribeTasks names, only the first is checked here.
+  one DescribeTasks names, and of the services that one DescribeServices names, only the first is checked here.
 AWS: FilterLogEvents is checked on the log streams of the log group, GetDashboard on the dashboard.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatchlogs.html
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
@@ -49,6 +49,9 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
         if action in ("DescribeTasks", "StopTask", "GetTaskProtection", "UpdateTaskProtection"):
             task = str(data.get("task") or (data.get("tasks") or [""])[0])
             return task if task.startswith("arn:") else f"{prefix}:task/{cluster}/{task}"
+        if action == "DescribeServices":
+            service = str((data.get("services") or [""])[0])
+            return service if service.startswith("arn:") else f"{prefix}:service/{cluster}/{service}"
         if action == "ListTasks":
             return f"{prefix}:container-instance/{cluster}/*"
         if action == "RunTask":

@@ -3,7 +3,7 @@
 //! JSON is a subset of YAML but for surrogate pairs, which YAML's escapes lack. So it is scanned by
 //! itself.
 
-use super::{Entry, Kind, Node};
+use super::{DEPTH_MAX, Entry, Kind, Node, TOO_DEEP};
 use crate::Error;
 use serde::de::IgnoredAny;
 
@@ -13,14 +13,35 @@ pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
     checked.map_err(|error| Error::Syntax {
         line: error.line(),
         column: error.column(),
-        why: without_place(&error.to_string()),
+        why: match placeholder(text) {
+            Some(line) => format!(
+                "no valid JSON, with ${{…}} or %{{…}} outside of a string in line {line}: of a template of Terraform, weave what it renders"
+            ),
+            None => without_place(&error.to_string()),
+        },
     })?;
     let mut scanner = Scanner {
         text,
         at: 0,
         offset,
+        depth: 0,
     };
     scanner.value()
+}
+
+/// The line of the first `${` or `%{` that is in no string.
+fn placeholder(text: &str) -> Option<usize> {
+    let (mut line, mut is_string, mut is_escaped) = (1, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' => line += 1,
+            '"' if !is_escaped => is_string = !is_string,
+            '$' | '%' if !is_string && text[at + 1..].starts_with('{') => return Some(line),
+            _ => {}
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    None
 }
 
 /// The sentence of serde_json, which ends with the place.
@@ -34,6 +55,8 @@ struct Scanner<'a> {
     text: &'a str,
     at: usize,
     offset: usize,
+    /// How deep the value is that is being read. The check of the whole text has no bound.
+    depth: usize,
 }
 
 impl Scanner<'_> {
@@ -41,6 +64,10 @@ impl Scanner<'_> {
     fn value(&mut self) -> Result<Node, Error> {
         let first = self.peek();
         let start = self.at;
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.wrong(start, TOO_DEEP));
+        }
         let kind = match first {
             b'{' => self.map()?,
             b'[' => self.list()?,
@@ -50,6 +77,7 @@ impl Scanner<'_> {
             },
             _ => self.literal(),
         };
+        self.depth -= 1;
         Ok(Node {
             span: start + self.offset..self.at + self.offset,
             kind,
@@ -100,14 +128,17 @@ impl Scanner<'_> {
         }
         self.at += 1;
         // Half of a surrogate pair is the one thing that the check of the whole text lets pass.
-        serde_json::from_str(&self.text[start..self.at]).map_err(|error| {
-            let before = &self.text[..start];
-            Error::Syntax {
-                line: before.matches('\n').count() + 1,
-                column: start - before.rfind('\n').map_or(0, |at| at + 1) + 1,
-                why: without_place(&error.to_string()),
-            }
-        })
+        let parsed = serde_json::from_str(&self.text[start..self.at]);
+        parsed.map_err(|error| self.wrong(start, &without_place(&error.to_string())))
+    }
+
+    fn wrong(&self, at: usize, why: &str) -> Error {
+        let before = &self.text[..at];
+        Error::Syntax {
+            line: before.matches('\n').count() + 1,
+            column: at - before.rfind('\n').map_or(0, |at| at + 1) + 1,
+            why: why.into(),
+        }
     }
 
     fn literal(&mut self) -> Kind {

@@ -3,15 +3,13 @@
 //! Libraries that edit YAML write their own layout. The events of a parser have the place of each
 //! value, which is all that is needed here.
 
-use super::{Entry, Kind, Node};
+use super::{DEPTH_MAX, Entry, Kind, Node};
 use crate::Error;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use std::collections::HashMap;
 
 /// Most values that aliases may add. More of them are no definition: AWS takes 1,048,576 characters.
 const ALIASED_MAX: usize = 100_000;
-/// Deepest nesting, as of serde_json for JSON.
-const DEPTH_MAX: usize = 128;
 
 /// Reads the only document of `text`, which begins at `offset` of the file.
 pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
@@ -79,7 +77,7 @@ impl<'a> Reader<'a> {
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Error> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(self.wrong(span, "the nesting is too deep"));
+            return Err(self.wrong(span, super::TOO_DEEP));
         }
         let start = self.byte(span.start.index());
         let mut end = self.byte(span.end.index());

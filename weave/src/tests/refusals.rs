@@ -61,6 +61,119 @@ fn a_template_is_refused_with_what_is_to_be_woven() {
     }
 }
 
+#[test]
+fn a_document_around_a_definition_is_refused_with_what_to_do() {
+    let sam = "Resources:\n  A:\n    Type: AWS::Serverless::StateMachine\n    Properties:\n      Definition: {StartAt: A}\n";
+    let described = r#"{"stateMachineArn": "arn", "name": "x", "definition": "{}"}"#;
+    let terraform = "{\n  \"StartAt\": \"A\",\n  \"States\": {\"A\": {\"Type\": \"Pass\", \"Result\": ${jsonencode(x)}, \"End\": true}}}";
+    let directive = "{ \"StartAt\": \"${a}\",\n %{ if x } \"States\": {} }";
+    for (text, message) in [
+        (
+            sam,
+            "Move the Definition that stands in the template into such a file",
+        ),
+        (described, "--query definition --output text"),
+        (
+            terraform,
+            "outside of a string in line 3: of a template of Terraform, weave what it renders",
+        ),
+        (directive, "outside of a string in line 2"),
+    ] {
+        let refusal = refusal(text, &lock());
+        assert!(refusal.contains(message), "{refusal}");
+    }
+}
+
+#[test]
+fn what_create_state_machine_refuses_is_not_woven() {
+    let of = |state: &str| format!(r#"{{"StartAt": "A", "States": {{"A": {state}}}}}"#);
+    for (state, message) in [
+        (r#"{"Type": "Pass"}"#, "has neither Next nor"),
+        (r#"{"Type": "Pass", "End": false}"#, "has neither Next nor"),
+        (
+            r#"{"Type": "Pass", "Next": "A", "End": true}"#,
+            "has both Next and End",
+        ),
+        (
+            r#"{"Type": "Job", "End": true}"#,
+            "has the Type \"Job\", but must have one of Task,",
+        ),
+        (r#"{"End": true}"#, "has no Type"),
+        ("[]", "must be a map"),
+        (
+            r#"{"Type": "Choice", "Choices": [], "Default": "A"}"#,
+            "without Choices",
+        ),
+        (
+            r#"{"Type": "Choice", "Choices": [{"Next": "A"}], "End": true}"#,
+            "Choice with Next or End",
+        ),
+        (r#"{"Type": "Fail", "Next": "A"}"#, "is a Fail with Next"),
+        (
+            r#"{"Type": "Map", "End": true, "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Pass"}}}}"#,
+            "state \"B\" has neither",
+        ),
+        (
+            r#"{"Type": "Map", "End": true, "Iterator": {"StartAt": "C", "States": {"B": {"Type": "Succeed"}}}}"#,
+            "StartAt \"C\" inside",
+        ),
+        (
+            r#"{"Type": "Parallel", "End": true, "Branches": [{"StartAt": "B", "States": {"B": {"Type": "Pass", "Next": "A"}}}]}"#,
+            "state \"B\" has the Next \"A\", but must be a state of the same level",
+        ),
+    ] {
+        let refusal = refusal(&of(state), &lock());
+        assert!(refusal.contains(message), "{state}: {refusal}");
+    }
+    for state in [
+        r#"{"Type": "Succeed"}"#,
+        r#"{"Type": "Fail", "Error": "E"}"#,
+        r#"{"Type": "${Kind}"}"#,
+        r#"{"Type": "Choice", "Choices": [{"Next": "A"}]}"#,
+        r#"{"Type": "Map", "End": true, "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Wait", "Seconds": 1, "End": true}}}}"#,
+    ] {
+        assert!(weave(&of(state), &lock()).is_ok(), "{state}");
+    }
+}
+
+#[test]
+fn what_is_yaml_and_no_json_is_refused_where_json_begins() {
+    for value in ["'x'", "0x1F", "NaN", "yes # no", "[1,]"] {
+        let text = format!(
+            r#"{{"StartAt": "A", "States": {{"A": {{"Type": "Pass", "Result": {value}, "End": true}}}}}}"#
+        );
+
+        assert!(
+            refusal(&text, &lock()).starts_with("line 1, column "),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn a_definition_of_any_depth_gets_one_error() {
+    for depth in [200, 30_000] {
+        let json = format!(
+            "{{\"StartAt\": {}{}}}",
+            "[".repeat(depth),
+            "]".repeat(depth)
+        );
+        let flow = format!("StartAt: {}{}", "[".repeat(depth), "]".repeat(depth));
+        let maps = format!("StartAt: {}{}", "{a: ".repeat(depth), "}".repeat(depth));
+        let block = format!("StartAt:\n{}", "- ".repeat(depth));
+        for text in [json, flow, maps, block] {
+            for refused in [
+                weave(&text, &lock()),
+                unweave(&text),
+                check(&text).map(|_| String::new()),
+            ] {
+                let refused = refused.unwrap_err().to_string();
+                assert_eq!(refused.lines().count(), 1, "{refused:.200}");
+            }
+        }
+    }
+}
+
 /// What makes options bad, the flag and its value in the message, and the rule in it.
 type Bad = (fn(&mut Options), &'static str, &'static str);
 

@@ -8,6 +8,7 @@ use crate::exec::{CommandTree, Descendants, Mark, ProcessTable};
 use crate::exit::Exit;
 use crate::log;
 use crate::platform::clock::{Instant, pause};
+use crate::platform::stderr::SharedStderr;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -38,6 +39,7 @@ pub(in crate::exec) fn watch() -> Exit {
     SigSet::all().thread_block().ok();
     // After that, so that the log's thread inherits the signal mask.
     log::init();
+    let _shared = SharedStderr::begin();
     // A stopped guarding process must not block this one by a full pipe.
     fcntl(stdout(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok();
     // Standard input is the pipe from the guarding process. Its end, by whatever, closes it.

@@ -88,8 +88,11 @@ impl Twins {
             retention: Retention::both(Seconds::of(86_400)),
             run_events: false,
         };
-        let (deps, quiet) = (deps(), deps());
-        LockClient { deps, quiet }
+        LockClient {
+            deps: deps(),
+            quiet: deps(),
+            renewing: deps(),
+        }
     }
 
     /// The next `count` releases fail.

@@ -46,7 +46,7 @@ impl Region {
             let from = format!("the profile {profile}");
             return Ok(Self { name, from });
         }
-        let conf = ProviderConfig::without_region().with_http_client(tls::client(""));
+        let conf = ProviderConfig::without_region().with_http_client(tls::client("", None)?);
         let client = Client::builder().configure(&conf).max_attempts(1);
         let client = client
             .connect_timeout(IMDS_WITHIN)

@@ -225,12 +225,43 @@ async fn a_server_that_neither_trusts_gets_no_request_and_the_error_is_that_of_t
     let client = Trusting::new(amazon.trusted(), &image.pem);
 
     let error = client.send("https", server.port).await.unwrap_err();
-    let endpoint = format!("https://localhost:{}", server.port);
-    let before = send(lazy_http_client(trusting(&image.pem)), &endpoint).await;
 
-    assert_eq!(Err(error.clone()), before);
-    assert!(error.contains("UnknownIssuer"), "{error}");
-    assert_eq!(server.counts(), [3, 0, 0]);
+    let host = format!(
+        "the certificate of localhost:{} is not trusted",
+        server.port
+    );
+    for part in [host.as_str(), "UnknownIssuer", "AWS_CA_BUNDLE"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!(server.counts(), [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_named_where_tls_was_asked_for() {
+    let server = Server::start(None).await;
+    let client = Trusting::new(None, &Root::named("Image").pem);
+
+    let error = client.send("https", server.port).await.unwrap_err();
+
+    assert!(error.contains("does not speak TLS"), "{error}");
+}
+
+#[test]
+fn no_proxy_is_asked_for_this_machine_and_link_local_addresses() {
+    for (uri, is_local) in [
+        ("http://127.0.0.1:8000/", true),
+        ("http://localhost:8000", true),
+        ("http://169.254.170.2/v2/credentials/a", true),
+        ("http://169.254.169.254?a=b", true),
+        ("http://[::1]:8000/", true),
+        ("http://[fd00:ec2::254]/latest", true),
+        ("http://10.0.0.7:8000/", false),
+        ("http://localhost.example.com/", false),
+        ("http://dynamodb.example.com/127.0.0.1", false),
+        ("http://[2001:db8::1]/", false),
+    ] {
+        assert_eq!(is_of_this_machine(uri), is_local, "{uri}");
+    }
 }
 
 #[tokio::test]

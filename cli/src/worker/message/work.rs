@@ -133,6 +133,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             environment,
             input: Some(message.body.clone()),
             is_alone: self.is_alone,
+            scope: self.scope,
             ..Spec::default()
         };
         let guards = (&self.subreaper, &self.watchdog);

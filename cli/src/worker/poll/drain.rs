@@ -3,7 +3,7 @@
 //! Commands may finish within the grace. What is not done then is stopped, and its message given
 //! back.
 
-use super::{Poll, Work};
+use super::{Ended, Poll, Work};
 use crate::platform::clock::Instant;
 use crate::worker::queue::Queue;
 use crate::worker::report::Tally;
@@ -30,6 +30,17 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         self.advance_shutdown();
     }
 
+    /// Receives no more: the deployment that replaces this worker waits for its messages.
+    pub(super) fn on_replaced(&mut self, by: &str) {
+        self.is_replaced = true;
+        tracing::info!(
+            event = "worker_replaced",
+            by,
+            at_work = self.running.len(),
+            "a deployment replaces this task: no more messages are received"
+        );
+    }
+
     /// Publishes the phase. A ReceiveMessage call continues as long as commands may finish: if its
     /// connection were cut, the queue could hide messages that no worker has received.
     pub(super) fn advance_shutdown(&mut self) {
@@ -52,7 +63,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         }
     }
 
-    pub(super) async fn finish(mut self, signal: Signal) -> (Signal, Tally) {
+    pub(super) async fn finish(mut self, ended: Ended) -> (Ended, Tally) {
         let lost = self.running.len();
         if lost > 0 {
             tracing::error!(
@@ -62,7 +73,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             );
         }
         self.unprotect().await;
-        (signal, self.tally)
+        (ended, self.tally)
     }
 }
 

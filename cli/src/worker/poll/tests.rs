@@ -114,14 +114,15 @@ fn messages(count: usize, id: &str) -> Vec<Message> {
     vec![message; count]
 }
 
-type Ended = tokio::task::JoinHandle<Result<(Signal, Tally), Unusable>>;
+type End = tokio::task::JoinHandle<Result<(Ended, Tally), Unusable>>;
 
 /// A running loop.
 struct Scene {
     queue: Arc<Script>,
     work: Arc<Notes>,
     signals: mpsc::UnboundedSender<Signal>,
-    ended: Ended,
+    replace: Arc<Notify>,
+    ended: End,
 }
 
 /// A loop with room for so many messages, over these messages of one id.
@@ -137,11 +138,18 @@ fn begin_with(room: u8, answers: impl IntoIterator<Item = Received>, work: Notes
     let visibility = Duration::from_secs(61);
     let mut poll = Poll::new(Arc::clone(&queue), Arc::clone(&work), room, visibility);
     poll.breaker = CircuitBreaker::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
-    let ended = tokio::spawn(poll.serve(receiver, Duration::from_secs(2)));
+    let replace = Arc::new(Notify::new());
+    let own = Arc::clone(&replace);
+    let replaced = async move {
+        own.notified().await;
+        "orders:8".to_owned()
+    };
+    let ended = tokio::spawn(poll.serve(receiver, Duration::from_secs(2), replaced));
     Scene {
         queue,
         work,
         signals,
+        replace,
         ended,
     }
 }
@@ -187,7 +195,10 @@ impl Scene {
 
     /// The signal that ended the loop, and how many messages were of these kinds.
     async fn end<const N: usize>(self, kinds: [Kind; N]) -> (Signal, [u64; N]) {
-        let (signal, tally) = self.ended.await.unwrap().unwrap();
+        let (ended, tally) = self.ended.await.unwrap().unwrap();
+        let Ended::Signal(signal) = ended else {
+            panic!("{ended:?}");
+        };
         (signal, kinds.map(|kind| tally.of(kind)))
     }
 }
@@ -209,6 +220,26 @@ async fn nothing_is_received_while_there_is_no_room() {
     scene.work.go.notify_one();
 
     assert_eq!((full, scene.receives(2).await), (vec![2], vec![2, 1]));
+}
+
+#[tokio::test]
+async fn a_worker_that_is_replaced_finishes_its_messages_and_receives_no_more() {
+    let scene = begin(2, [(1, "first")]);
+    scene.begun(1).await;
+    scene.receives(2).await;
+
+    scene.replace.notify_one();
+    scene.settled().await;
+    scene.work.go.notify_one();
+    scene.settled().await;
+    // The poll that was under way brings another one.
+    scene.queue.empty.notify_one();
+    scene.begun(2).await;
+    scene.work.go.notify_one();
+
+    let (ended, tally) = scene.ended.await.unwrap().unwrap();
+    assert_eq!((ended, tally.of(Kind::Succeeded)), (Ended::Replaced, 2));
+    assert_eq!(*scene.queue.asked.lock().unwrap(), [2, 1]);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::{Message, Queue, QueueError};
 use crate::platform::clock::Instant;
+use crate::worker::settings::QueueSettings;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::retry::RetryConfig;
@@ -12,6 +13,7 @@ use aws_sdk_sqs::types::{
     Message as SqsMessage, MessageSystemAttributeName as Named, QueueAttributeName,
 };
 use lockstep::domain::Timestamp;
+use serde_json::Value;
 use std::error::Error;
 use std::time::Duration;
 
@@ -34,17 +36,26 @@ impl Sqs {
         Self { client, url }
     }
 
-    /// Returns whether the queue has a redrive policy, which moves failing messages to a
-    /// dead-letter queue.
+    /// Reads the settings of the queue.
     ///
     /// # Errors
     /// [`QueueError`]; `Denied` if the role lacks sqs:GetQueueAttributes.
-    pub(crate) async fn has_redrive_policy(&self) -> Result<bool, QueueError> {
+    pub(crate) async fn settings(&self) -> Result<QueueSettings, QueueError> {
+        use QueueAttributeName::{MessageRetentionPeriod, RedrivePolicy};
         let request = self.client.get_queue_attributes().queue_url(&self.url);
-        let answer = request.attribute_names(QueueAttributeName::RedrivePolicy);
+        let answer = request
+            .attribute_names(RedrivePolicy)
+            .attribute_names(MessageRetentionPeriod);
         let answer = answer.send().await.map_err(|error| queue_error(&error))?;
         let attributes = answer.attributes.unwrap_or_default();
-        Ok(attributes.contains_key(&QueueAttributeName::RedrivePolicy))
+        let retention = attributes.get(&MessageRetentionPeriod);
+        let retention = retention.and_then(|text| text.parse().ok());
+        Ok(QueueSettings {
+            max_receives: attributes
+                .get(&RedrivePolicy)
+                .map(|text| max_receives(text)),
+            retention: retention.map(Duration::from_secs),
+        })
     }
 }
 
@@ -105,6 +116,15 @@ impl Queue for Sqs {
     }
 }
 
+/// `maxReceiveCount` of a redrive policy, a number or a string. One without it counts as one that never moves a
+/// message.
+fn max_receives(policy: &str) -> u32 {
+    let policy: Value = serde_json::from_str(policy).unwrap_or_default();
+    let count = &policy["maxReceiveCount"];
+    let number = count.as_u64().or_else(|| count.as_str()?.parse().ok());
+    number.map_or(u32::MAX, |number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 fn seconds(length: Duration) -> i32 {
     i32::try_from(length.as_secs()).unwrap_or(i32::MAX)
 }
@@ -134,6 +154,11 @@ fn queue_error<E>(error: &SdkError<E>) -> QueueError
 where
     E: Error + ProvideErrorMetadata + 'static,
 {
+    if let SdkError::DispatchFailure(failure) = error
+        && failure.is_user()
+    {
+        return QueueError::Denied(causes(error).chars().take(TEXT_MAX).collect());
+    }
     let code = error.code();
     let text: String = match (code, error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
@@ -199,6 +224,18 @@ mod tests {
         ];
         for (code, class) in cases {
             assert_eq!(classify(code, "x".into()), class("x".into()), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn the_most_receives_of_a_redrive_policy_are_a_number_or_a_string() {
+        for (policy, most) in [
+            (r#"{"maxReceiveCount":5,"deadLetterTargetArn":"a"}"#, 5),
+            (r#"{"maxReceiveCount":"5"}"#, 5),
+            (r#"{}"#, u32::MAX),
+            ("no JSON", u32::MAX),
+        ] {
+            assert_eq!(max_receives(policy), most, "{policy}");
         }
     }
 

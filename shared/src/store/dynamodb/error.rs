@@ -20,7 +20,13 @@ where
     if is_too_large(code, message) {
         return StoreError::TooLarge(shorten(message));
     }
-    by_code(code, text(failure))
+    match failure {
+        // It was not sent, and would not be if it were repeated: the client that was built around the SDK says so.
+        SdkError::DispatchFailure(failure) if failure.is_user() => {
+            StoreError::Denied(failure.as_connector_error().map_or_else(String::new, |error| text(error)))
+        }
+        _ => by_code(code, text(failure)),
+    }
 }
 
 /// The error of a request that the SDK could not build.

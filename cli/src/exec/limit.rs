@@ -1,0 +1,61 @@
+//! A mark that a process cannot lose by accident: a resource limit.
+//!
+//! Limits are inherited by `fork` and kept by `execve`, `setsid` and a change of the user; nothing resets them with the
+//! environment. Linux has not used the limit of resident memory since 2.6, and `/proc` shows it to all users
+//! (<https://man7.org/linux/man-pages/man2/getrlimit.2.html>,
+//! <https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html>). So its soft value holds the mark, and is too large to
+//! be a size.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::Pid;
+use std::fs;
+
+/// The bit that no size of memory has, and that distinguishes a mark.
+const TAG: u64 = 1 << 62;
+/// The line of `/proc/<id>/limits` with the limit of resident memory.
+const NAME: &str = "Max resident set";
+
+/// Sets `mark`, of 48 bits, for this process and all that it will start. A hard limit below it leaves the process
+/// unmarked.
+pub(super) fn set(mark: u64) {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_RSS) {
+        setrlimit(Resource::RLIMIT_RSS, TAG | mark, hard).ok();
+    }
+}
+
+/// The mark of the process of this `id`, if it has one and has not ended.
+pub(super) fn of(id: Pid) -> Option<u64> {
+    parse(&fs::read_to_string(format!("/proc/{id}/limits")).ok()?)
+}
+
+fn parse(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(NAME))?;
+    let soft: u64 = line.split_whitespace().next()?.parse().ok()?;
+    (soft >> 48 == TAG >> 48).then_some(soft ^ TAG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_a_soft_limit_with_the_tag_and_no_other_limit_is() {
+        let limits = |soft: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max stack size            8388608              unlimited            bytes     \n\
+                 Max resident set          {soft}  unlimited            bytes     \n"
+            )
+        };
+        for (soft, mark) in [
+            ("4611686018427387907", Some(3)),
+            ("4611967493404098559", Some((1 << 48) - 1)),
+            ("4611967493404098560", None),
+            ("unlimited", None),
+            ("536870912", None),
+        ] {
+            assert_eq!(parse(&limits(soft)), mark, "{soft}");
+        }
+        assert_eq!(parse(""), None);
+    }
+}
