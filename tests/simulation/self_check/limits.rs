@@ -70,19 +70,23 @@ fn a_run_that_replaces_one_of_its_own_tick_is_noticed() {
 }
 
 #[test]
-fn alerts_that_come_again_and_again_are_noticed() {
-    for (case, apart, times, noticed) in [
-        ("each minute", 60, 4, true),
-        ("three in an hour", 60, 3, false),
-        ("once an hour", 3600, 6, false),
+fn an_alert_that_comes_again_in_one_silence_is_noticed() {
+    for (case, between, noticed) in [
+        ("silent all the time", None, true),
+        ("renewed in between", Some(Function::Heartbeat), false),
+        ("released in between", Some(Function::Release), false),
     ] {
         let (scene, holder) = Scene::held(json!({}));
-        for _ in 0..times {
-            witness::alerts(&scene.world, &holder);
-            scene.at(apart);
+        witness::alerts(&scene.world, &holder);
+        scene.at(3600);
+        if let Some(function) = between {
+            let grant = json!({ "holder": holder.as_str() });
+            witness::asked(&scene.world, function, &json!({ "grant": grant }));
         }
 
-        scene.notices("alerts in an hour", noticed, case);
+        witness::alerts(&scene.world, &holder);
+
+        scene.notices("silent all the time", noticed, case);
     }
 }
 
