@@ -56,6 +56,7 @@ async fn a_release_ends_its_state_and_frees_its_permit_exactly_once_and_a_late_b
 async fn an_execution_that_is_started_again_under_its_arn_gets_the_earlier_grant() {
     let (functions, grant) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
+    functions.wait(1);
     functions.start(&["a"]);
 
     let again = functions.acquire(ask("a")).await.unwrap();

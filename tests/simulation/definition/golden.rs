@@ -45,7 +45,9 @@ fn plays() -> Vec<Play> {
             .redriven_in("Run Batch"),
         failed("States.TaskFailed"),
         failed("States.Timeout"),
-        Play::granted(workflow).answers("Run Workflow", "done").ends(),
+        Play::granted(workflow)
+            .gives("Run Workflow", json!({ "Output": {} }))
+            .ends(),
         Play::woven(json!({ "seconds": 5 }))
             .gives("Acquire Lock", granted())
             .ends(),

@@ -134,7 +134,6 @@ pub(super) fn check_hidden(world: &World, lock: &LockKey) {
 /// An alert says that nothing can be learnt of a holder. It says so once for each silence of the holder.
 pub(crate) fn alerts(world: &World, holder: &HolderId) {
     let again = !locked(&world.witness).alerts.insert(holder.clone());
-    world.count("alerts of missing evidence");
     if again && world.tries(Trial::QuietAlerts) {
         world.break_promise(format!(
             "two alerts say that nothing can be learnt of {holder}, which was silent all the time"
