@@ -223,7 +223,7 @@ impl Events for SimEvents {
                     // A stop that fails is reported each time that it is tried.
                     let is_stop = event.reason.starts_with("the run is not stopped");
                     if let Some(holder) = event.holder.as_ref().filter(|_| !is_stop) {
-                        witness::alerts(&self.0, holder);
+                        witness::alerts(&self.0, holder, &event.reason);
                     }
                     continue;
                 }

@@ -71,22 +71,19 @@ fn a_run_that_replaces_one_of_its_own_tick_is_noticed() {
 
 #[test]
 fn an_alert_that_comes_again_in_one_silence_is_noticed() {
-    for (case, between, noticed) in [
-        ("silent all the time", None, true),
-        ("renewed in between", Some(Function::Heartbeat), false),
-        ("released in between", Some(Function::Release), false),
+    for (case, by, end, noticed) in [
+        ("the same silence", "a", 60, true),
+        ("a later silence", "a", 120, false),
+        ("another holder", "b", 60, false),
     ] {
-        let (scene, holder) = Scene::held(json!({}));
-        witness::alerts(&scene.world, &holder);
-        scene.at(3600);
-        if let Some(function) = between {
-            let grant = json!({ "holder": holder.as_str() });
-            witness::asked(&scene.world, function, &json!({ "grant": grant }));
-        }
+        let scene = Scene::new();
+        let [holder, other] = ["a", by].map(|name| scene.run(name, json!({})));
+        let reason = |end| format!("the lease ended {end}, and whether the run is dead cannot be determined");
+        witness::alerts(&scene.world, &holder, &reason(60));
 
-        witness::alerts(&scene.world, &holder);
+        witness::alerts(&scene.world, &other, &reason(end));
 
-        scene.notices("silent all the time", noticed, case);
+        scene.notices("of one silence", noticed, case);
     }
 }
 

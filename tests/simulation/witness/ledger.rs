@@ -32,8 +32,8 @@ pub(crate) struct Witness {
     /// When each lock was last opened, and when it last froze.
     pub(super) resumed: BTreeMap<LockKey, u64>,
     pub(super) frozen: BTreeMap<LockKey, u64>,
-    /// The holders of which an alert has said that nothing can be learnt, and that have not asked for anything since.
-    pub(super) alerts: BTreeSet<HolderId>,
+    /// The holders of which an alert has said that nothing can be learnt, each with the silence that it was about.
+    pub(super) alerts: BTreeSet<(HolderId, String)>,
     /// Whether a run key that is in flight is replaced by nothing.
     pub(crate) same_tick: bool,
     /// Grants of runs that were stopped for one that waited to replace them.
@@ -207,12 +207,9 @@ impl World {
 
 /// A function is called with `event`.
 pub(crate) fn asked(world: &World, function: Function, event: &Value) {
-    let Some(holder) = holder_in(function, event) else {
-        return;
-    };
     let mut witness = locked(&world.witness);
-    witness.alerts.remove(&holder);
-    let Some(run) = witness.runs.get_mut(&holder) else {
+    let run = holder_in(function, event).and_then(|holder| witness.runs.get_mut(&holder));
+    let Some(run) = run else {
         return;
     };
     if function == Function::Release && event["outcome"] == "stopping" {

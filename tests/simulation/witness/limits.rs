@@ -131,12 +131,15 @@ pub(super) fn check_hidden(world: &World, lock: &LockKey) {
     }
 }
 
-/// An alert says that nothing can be learnt of a holder. It says so once for each silence of the holder.
-pub(crate) fn alerts(world: &World, holder: &HolderId) {
-    let again = !locked(&world.witness).alerts.insert(holder.clone());
+/// An alert says that nothing can be learnt of a holder. It says so once for each silence of the holder: the reason
+/// names the end of the lease that no heartbeat has moved.
+pub(crate) fn alerts(world: &World, holder: &HolderId, reason: &str) {
+    let silence = reason.split(", ").next().unwrap_or_default();
+    let silence = (holder.clone(), silence.to_owned());
+    let again = !locked(&world.witness).alerts.insert(silence);
     if again && world.tries(Trial::QuietAlerts) {
         world.break_promise(format!(
-            "two alerts say that nothing can be learnt of {holder}, which was silent all the time"
+            "two alerts say of one silence of {holder} that nothing can be learnt: {reason}"
         ));
     }
 }

@@ -166,7 +166,7 @@ fn held_already(
         false => {
             let lease = match good {
                 // The time until the waiter confirmed its hand-over does not count as the run's.
-                true if called && lease.is_limited() => {
+                _ if called && lease.is_limited() => {
                     lease.restarted(Restart::Excused, now).confirmed()
                 }
                 true => lease.confirmed(),

@@ -127,6 +127,21 @@ fn the_time_of_a_run_begins_when_its_hand_over_reaches_it() {
 }
 
 #[test]
+fn a_waiter_that_confirms_its_grant_behind_the_lease_has_all_of_its_time() {
+    let (mut scene, _) = held();
+    let mut terms = scene.terms("b");
+    terms.max_run = Some(Seconds::of(100));
+    scene.ask(terms.clone(), WAIT, 1).unwrap();
+    scene.release("a", RunOutcome::Succeeded, 5).unwrap();
+
+    // The lease of the hand-over ends at 65 s, and the time at 105 s.
+    scene.ask(terms, WAIT, 90).unwrap();
+
+    let lease = scene.lease("b");
+    assert_eq!((lease.run_until, lease.expires_at), (Some(at(190)), at(150)));
+}
+
+#[test]
 fn the_time_of_a_run_begins_when_it_learns_of_its_grant() {
     // The lease ends at 60 s. Each request asks again: the answers to those before were lost.
     for (case, beat, asks, run_until, stalls_at) in [
