@@ -48,7 +48,7 @@ async fn each_request_that_a_version_has_sent_is_answered() {
 
         let expected = match (state, outcome) {
             ("Keep Lease", _) => "renewed",
-            ("Resume Run", _) => "resumed",
+            ("Resume Run", _) => "alreadyHeld",
             (_, Some("stopping")) => "ending",
             (_, Some(_)) => "released",
             _ => "granted",
@@ -61,7 +61,17 @@ async fn each_request_that_a_version_has_sent_is_answered() {
         }
         states.push(state.to_owned());
     }
-    for state in ["Acquire Lock", "Wait For Turn", "Confirm Grant", "Resume Run", "Keep Lease", "Release Lock"] {
-        assert!(states.iter().any(|known| known == state), "{state}: {states:?}");
+    for state in [
+        "Acquire Lock",
+        "Wait For Turn",
+        "Confirm Grant",
+        "Resume Run",
+        "Keep Lease",
+        "Release Lock",
+    ] {
+        assert!(
+            states.iter().any(|known| known == state),
+            "{state}: {states:?}"
+        );
     }
 }

@@ -22,7 +22,10 @@ fn end(grant: &Value, outcome: &str) -> Value {
 /// The tokens of the states that were ended.
 fn ended(functions: &Functions) -> Vec<String> {
     let ended = functions.executions.ended();
-    ended.iter().map(|token| token.reveal().to_owned()).collect()
+    ended
+        .iter()
+        .map(|token| token.reveal().to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -36,7 +39,10 @@ async fn a_success_whose_heartbeat_state_did_not_end_is_released_again() {
 
     assert_fails(first, "Lockstep.Unavailable", &["heartbeat state"]);
     assert!(free, "the permit waits for nothing");
-    assert_has(&second, json!({ "status": "released", "alreadyReleased": true }));
+    assert_has(
+        &second,
+        json!({ "status": "released", "alreadyReleased": true }),
+    );
     assert_eq!(ended(&functions), ["AQC-beat"]);
     let lines = functions.metrics.all();
     let released = lines.iter().filter(|line| line["Released"] == 1.0);
@@ -70,7 +76,9 @@ async fn only_a_success_waits_for_its_state_and_for_two_minutes_at_most() {
         ("failed", lost(), 0, false),
     ] {
         let (functions, grant) = beating().await;
-        functions.executions.fail_every(ExecutionsCall::EndState, error);
+        functions
+            .executions
+            .fail_every(ExecutionsCall::EndState, error);
 
         let mut answer = functions.release(end(&grant, outcome)).await;
         if seconds > 0 {

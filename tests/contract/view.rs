@@ -3,7 +3,8 @@
 use crate::faulty::Faulty;
 use crate::functions::{Functions, task_token};
 use crate::scene::{
-    arn, ask_with, assert_has, assert_says, at_work, audit_note, execution, in_tasks, merged, task, waiting,
+    arn, ask_with, assert_has, assert_says, at_work, audit_note, execution, in_tasks, merged, task,
+    waiting,
 };
 use lockstep::domain::{Command, ExecutionEnd, rfc3339};
 use lockstep::executions::memory::ExecutionsCall;
@@ -133,7 +134,9 @@ async fn a_closed_lock_says_how_it_opens_and_then_what_frees_a_permit() {
 async fn a_frozen_lock_says_for_which_run_it_froze() {
     let policy = json!({ "stalePolicy": "hold", "maxRunSeconds": 30, "permits": 2 });
     let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask_with("a", json!({ "permits": 2 }))).await;
+    functions
+        .granted_with(ask_with("a", json!({ "permits": 2 })))
+        .await;
     functions.wait(1);
     let grant = functions.granted_with(ask_with("b", policy)).await;
     functions.wait(40);
@@ -143,7 +146,11 @@ async fn a_frozen_lock_says_for_which_run_it_froze() {
 
     let frees = shown["frees"].as_str().unwrap();
     let why = format!("{} is over its time", execution("b"));
-    let says = ["The lock is frozen until you resume it: ", &why, "stop or evict it first."];
+    let says = [
+        "The lock is frozen until you resume it: ",
+        &why,
+        "stop or evict it first.",
+    ];
     assert!(says.iter().all(|part| frees.contains(part)), "{frees}");
     assert!(!frees.contains(&execution("a")), "{frees}");
 }
@@ -151,14 +158,19 @@ async fn a_frozen_lock_says_for_which_run_it_froze() {
 #[tokio::test]
 async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
     let functions = Functions::running(&["a", "b"]);
-    functions.granted_with(ask_with("a", json!({ "permits": 2 }))).await;
+    functions
+        .granted_with(ask_with("a", json!({ "permits": 2 })))
+        .await;
     let other = merged(waiting("b", "token-b"), &json!({ "permits": 3 }));
     functions.acquire(other).await.unwrap();
 
     let shown = functions.shown().await;
 
     let frees = shown["frees"].as_str().unwrap();
-    assert_says(frees, "the first waiter asks for permits 3 at a lock of permits 2");
+    assert_says(
+        frees,
+        "the first waiter asks for permits 3 at a lock of permits 2",
+    );
 }
 
 #[tokio::test]
@@ -169,7 +181,10 @@ async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
     let shown = functions.shown().await;
 
     let frees = shown["frees"].as_str().unwrap();
-    assert_says(frees, "has just ended: the execution has just ended, and its work may not be listed yet.");
+    assert_says(
+        frees,
+        "has just ended: the execution has just ended, and its work may not be listed yet.",
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A table that is restored to an older copy of itself, as from a backup.
 
-use crate::fixture::{Fixture, acquire, release, renew};
+use crate::fixture::{Fixture, acquire, holder, release, renew};
 use lockstep::domain::{Outcome, Refusal};
 use lockstep::protocol::ProtocolError;
 use lockstep_tests::units::Item;
@@ -40,9 +40,10 @@ async fn a_restored_lock_frees_its_revived_holder_and_grants_above_every_token()
     let freed = fixture.outcome(fixture.recovery("a", old).await).await;
     let next = fixture.granted(acquire("c")).await;
 
-    let holders: Vec<_> = revived.holders.keys().map(|holder| holder.as_str()).collect();
-    assert_eq!((holders.as_slice(), revived.last_token), (["a"].as_slice(), old));
-    let lost = |error: &ProtocolError| matches!(error, ProtocolError::Refused(Refusal::LeaseLost { .. }));
+    let holders: Vec<_> = revived.holders.keys().cloned().collect();
+    assert_eq!((holders, revived.last_token), (vec![holder("a")], old));
+    let lost =
+        |error: &ProtocolError| matches!(error, ProtocolError::Refused(Refusal::LeaseLost { .. }));
     assert!(unknown.as_ref().is_err_and(lost), "{unknown:?}");
     assert!(matches!(freed, Outcome::Freed { .. }), "{freed:?}");
     assert!(next > newest, "{next} after {newest}");

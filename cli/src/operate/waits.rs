@@ -23,7 +23,10 @@ pub(super) fn circle<'a>(shown: &'a [Value], from: &str) -> Option<Vec<&'a str>>
 pub(super) fn circles(shown: &[Value]) -> Vec<Vec<&str>> {
     let still = at_a_standstill(shown);
     let mut known = BTreeSet::new();
-    let mut circles: Vec<_> = still.keys().filter_map(|first| circle_from(first, &still)).collect();
+    let mut circles: Vec<_> = still
+        .keys()
+        .filter_map(|first| circle_from(first, &still))
+        .collect();
     circles.retain(|circle| known.insert(circle.iter().copied().collect::<BTreeSet<_>>()));
     circles
 }
@@ -166,7 +169,10 @@ mod tests {
             ),
         ];
         for (locks, expected, why) in cases {
-            let found: Vec<_> = circles(&locks).iter().map(|circle| in_words(circle)).collect();
+            let found: Vec<_> = circles(&locks)
+                .iter()
+                .map(|circle| in_words(circle))
+                .collect();
 
             assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{why}");
         }
@@ -183,9 +189,15 @@ mod tests {
         };
         let locks = [pair("a", "b"), pair("c", "d")].concat();
 
-        let found: Vec<_> = circles(&locks).iter().map(|circle| in_words(circle)).collect();
+        let found: Vec<_> = circles(&locks)
+            .iter()
+            .map(|circle| in_words(circle))
+            .collect();
 
-        assert_eq!(found, ["a waits for b waits for a", "c waits for d waits for c"]);
+        assert_eq!(
+            found,
+            ["a waits for b waits for a", "c waits for d waits for c"]
+        );
         assert_eq!(circle(&locks, "d"), Some(vec!["d", "c", "d"]));
     }
 }

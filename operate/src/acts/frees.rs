@@ -29,11 +29,17 @@ pub(super) fn frees(
                 "The lock is paused {}until you resume it: it grants no permit before.",
                 until.unwrap_or_default()
             );
-            [Some(paused), held].into_iter().flatten().collect::<Vec<_>>().join(" ")
+            [Some(paused), held]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         Mode::Frozen { note } => {
             let check = match oldest {
-                Some(_) => "Check whether that run is at work. If it may not go on, stop or evict it first.",
+                Some(_) => {
+                    "Check whether that run is at work. If it may not go on, stop or evict it first."
+                }
                 None => "Make sure first that nothing of that run is at work.",
             };
             format!("The lock is frozen until you resume it: {note}. {check}")
@@ -59,12 +65,7 @@ fn with_room(record: &LockRecord, first: Option<Permits>, now: Timestamp) -> Str
 }
 
 /// What `holder` does, what a check does about it and by when, and what an operator can do.
-fn of_holder(
-    holder: &HolderId,
-    verdict: &Verdict,
-    record: &LockRecord,
-    now: Timestamp,
-) -> String {
+fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Timestamp) -> String {
     let next = verdict.next(now).and_then(|next| through(record, next));
     let now_due = verdict.action != Action::Leave;
     let is_stopped = verdict.lease.exit.is_committed();

@@ -4,8 +4,8 @@ use crate::contract::{ExecutionView, HolderView, NextView, TaskView};
 use lockstep::error::Error;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
-    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord, Seconds,
-    StopReason, TaskArn, Timestamp, rfc3339,
+    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
+    Seconds, StopReason, TaskArn, Timestamp, rfc3339,
 };
 use lockstep_core::recovery::{
     Action, Commitment, ExecutionObservation, Next, TaskObservation, Verdict, WorkObservation,

@@ -62,7 +62,9 @@ fn kept(call: &Call) -> Option<String> {
         (Function::Release, "release-lock"),
     ];
     let called = &call.arguments["FunctionName"];
-    let (_, function) = functions.into_iter().find(|(known, _)| *called == known.arn())?;
+    let (_, function) = functions
+        .into_iter()
+        .find(|(known, _)| *called == known.arn())?;
     let mut request = call.arguments["Payload"].clone();
     if request["taskToken"].is_string() {
         request["taskToken"] = json!("TOKEN");
@@ -86,5 +88,8 @@ fn each_request_of_the_definitions_is_kept_for_later_versions() {
         return;
     }
     assert!(sent.len() >= 10, "{sent:#?}");
-    assert!(new.is_empty(), "LOCKSTEP_GOLDEN=accept keeps them: {new:#?}");
+    assert!(
+        new.is_empty(),
+        "LOCKSTEP_GOLDEN=accept keeps them: {new:#?}"
+    );
 }

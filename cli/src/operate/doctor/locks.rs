@@ -101,7 +101,10 @@ fn name_of(lock: &Value) -> &str {
 /// Locks whose holders wait for each other. None of them is granted again until a wait ends.
 fn circular(shown: &[Value]) -> Check {
     let circles = waits::circles(shown);
-    let circles: Vec<_> = circles.iter().map(|circle| waits::in_words(circle)).collect();
+    let circles: Vec<_> = circles
+        .iter()
+        .map(|circle| waits::in_words(circle))
+        .collect();
     let advice = "evict one of the holders; have all runs take these locks in the same order, and limit each wait by \
                   waitSeconds";
     Check::new(

@@ -130,7 +130,10 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
 /// The lock is due for the sweep at a time that compares with `time` in this way, or not at all.
 fn due_unless_missing(e: &mut Expression, comparison: &str, time: Timestamp) -> String {
     let (none, path) = (missing(e, &["dueAt"]), e.path(&["dueAt"]));
-    format!("({none} OR {path} {comparison} {})", e.number(time.millis()))
+    format!(
+        "({none} OR {path} {comparison} {})",
+        e.number(time.millis())
+    )
 }
 
 /// This version can read the record: its schema number, and the type of each attribute that a write

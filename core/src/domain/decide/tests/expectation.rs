@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, RETENTION, Scene, answer, at, audit_note, holder, run_key};
 use crate::domain::{
-    Acquire, Command, Expectation, FencingToken, Opening, RecoveryBasis, Release, RunOutcome, Seconds,
-    Settle, StalePolicy, WhenFull, decide, fast_path,
+    Acquire, Command, Expectation, FencingToken, Opening, RecoveryBasis, Release, RunOutcome,
+    Seconds, Settle, StalePolicy, WhenFull, decide, fast_path,
 };
 use crate::testing;
 

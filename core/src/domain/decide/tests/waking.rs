@@ -138,7 +138,10 @@ fn a_waiter_that_confirms_its_grant_behind_the_lease_has_all_of_its_time() {
     scene.ask(terms, WAIT, 90).unwrap();
 
     let lease = scene.lease("b");
-    assert_eq!((lease.run_until, lease.expires_at), (Some(at(190)), at(150)));
+    assert_eq!(
+        (lease.run_until, lease.expires_at),
+        (Some(at(190)), at(150))
+    );
 }
 
 #[test]
