@@ -172,7 +172,10 @@ fn a_workflow_that_had_ended_before_the_answer_to_its_start_counts_by_its_end() 
 #[test]
 fn a_workflow_that_may_still_run_keeps_the_lock() {
     let denied = "Sfn.AccessDeniedException";
-    for (child, path, asked) in [("", "How Work Ended", [1, 0]), (denied, "Read Status", [6, 6])] {
+    for (child, path, asked) in [
+        ("", "How Work Ended", [1, 0]),
+        (denied, "Read Status", [6, 6]),
+    ] {
         let error = "StepFunctions.AccessDeniedException";
         let played = play(json!({})).answers("Run Workflow", error);
         let played = match child {
