@@ -22,9 +22,11 @@ where
     }
     match failure {
         // It was not sent, and would not be if it were repeated: the client that was built around the SDK says so.
-        SdkError::DispatchFailure(failure) if failure.is_user() => {
-            StoreError::Denied(failure.as_connector_error().map_or_else(String::new, |error| text(error)))
-        }
+        SdkError::DispatchFailure(failure) if failure.is_user() => StoreError::Denied(
+            failure
+                .as_connector_error()
+                .map_or_else(String::new, |error| text(error)),
+        ),
         _ => by_code(code, text(failure)),
     }
 }
