@@ -6,6 +6,7 @@
 //! <https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html>). So its soft value holds the mark, and is too large to
 //! be a size.
 
+#[cfg(target_os = "linux")]
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 use std::fs;
@@ -17,11 +18,16 @@ const NAME: &str = "Max resident set";
 
 /// Sets `mark`, of 48 bits, for this process and all that it will start. A hard limit below it leaves the process
 /// unmarked.
+#[cfg(target_os = "linux")]
 pub(super) fn set(mark: u64) {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_RSS) {
         setrlimit(Resource::RLIMIT_RSS, TAG | mark, hard).ok();
     }
 }
+
+/// No other system starts commands.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn set(_mark: u64) {}
 
 /// The mark of the process of this `id`, if it has one and has not ended.
 pub(super) fn of(id: Pid) -> Option<u64> {
