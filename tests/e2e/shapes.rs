@@ -174,7 +174,9 @@ pub(crate) fn seen(ended: &Ended) -> (&str, &Value, &str, String) {
     let mut parts = ended.cause.split("(entered at the event id #");
     let first = parts.next().unwrap_or_default().to_owned();
     let rest = parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    let cause = rest.fold(first, |text, part| text + "(entered at the event id #" + part);
+    let cause = rest.fold(first, |text, part| {
+        text + "(entered at the event id #" + part
+    });
     (&ended.status, &ended.output, &ended.error, cause)
 }
 
