@@ -394,16 +394,3 @@ fn a_run_that_starts_later_is_checked_again_and_asks_then() {
     let again = "Check Input > Wait For Start Time > Check Input > Acquire Lock";
     assert_eq!(path.join(" > "), again);
 }
-
-#[test]
-fn a_timer_that_ends_up_to_a_second_early_leads_to_no_second_wait() {
-    for early in [0, 1, 500, 999] {
-        let later = Play::granted(json!({ "notBefore": time(90_000) }));
-
-        let played = later.waits_end_early(early).works().play();
-
-        let waits = played.path.iter();
-        let waits = waits.filter(|state| *state == "Wait For Start Time");
-        assert_eq!(waits.count(), 1, "{early} ms early: {:?}", played.path);
-    }
-}

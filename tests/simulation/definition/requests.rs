@@ -5,6 +5,7 @@ use crate::asl::{Call, Resource};
 use crate::functions::Function;
 use crate::world::START;
 use lockstep::contract::parse_time;
+use lockstep::domain::{Timestamp, rfc3339};
 use serde_json::{Value, json};
 
 /// Replaces a time by the seconds from the start, and a task token by a word.
@@ -245,4 +246,18 @@ fn each_state_calls_its_own_function_for_so_many_seconds() {
     let tasks = calls.iter().filter(|call| call.state == "Run Batch");
     assert!(tasks.clone().count() > 3, "{}", tasks.count());
     assert!(tasks.clone().all(|call| call.resource == RunTask));
+}
+
+#[test]
+fn a_timer_that_ends_up_to_a_second_early_leads_to_no_second_wait() {
+    for early in [0, 1, 500, 999] {
+        let later =
+            Play::granted(json!({ "notBefore": rfc3339(Timestamp::from_millis(START + 90_000)) }));
+
+        let played = later.waits_end_early(early).works().play();
+
+        let waits = played.path.iter();
+        let waits = waits.filter(|state| *state == "Wait For Start Time");
+        assert_eq!(waits.count(), 1, "{early} ms early: {:?}", played.path);
+    }
 }

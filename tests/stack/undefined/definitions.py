@@ -11,6 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _VALUES = {"LockPrefix": ("payments/", "")}
+# A work whose failures have no Error and no Cause.
+_BARE = """{"StartAt": "Ask", "States": {
+  "Ask": {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken", "Parameters": {"QueueUrl": "q",
+          "MessageBody.$": "$$.Task.Token"}, "Next": "Give Up"},
+  "Give Up": {"Type": "Fail"}}}"""
 _WEAVES = (["--lock", "{% $states.input.lock %}"],
            ["--lock", "nightly", "--overlap", "queue", "--wait-seconds", "600", "--on-skip", "fail", "--run-key", "{% $states.input.key %}"],
            ["--lock", "nightly", "--overlap", "replace", "--max-run-seconds", "60", "--stale-policy", "yield", "--on-paused", "wait"],
@@ -22,9 +27,9 @@ def all_of_them(weaver):
     folder = ROOT / "statemachines"
     found = [(path.relative_to(ROOT).as_posix(), path.read_text()) for path in sorted(folder.rglob("*.asl.json"))]
     found += [(f"the snapshot of the CDK, {name}", text) for name, text in _of_the_cdk()]
-    for path in ("nightly-etl.asl.json", "guarded-report.jsonata.asl.json"):
-        for options in _WEAVES:
-            found.append((f"{path} woven with {' '.join(options)}", _woven(weaver, folder / "examples" / path, options)))
+    works = [(path, (folder / "examples" / path).read_text()) for path in ("nightly-etl.asl.json", "guarded-report.jsonata.asl.json")]
+    for path, text in [*works, ("a work with bare failures", _BARE)]:
+        found += [(f"{path} woven with {' '.join(options)}", _woven(weaver, path, text, options)) for options in _WEAVES]
     return found
 
 
@@ -46,10 +51,10 @@ def expressions(value):
     return {text for child in children for text in expressions(child)}
 
 
-def _woven(weaver, path, options):
-    made = subprocess.run([weaver, "weave", *options, path], capture_output=True, text=True)
+def _woven(weaver, name, text, options):
+    made = subprocess.run([weaver, "weave", *options, "-"], input=text, capture_output=True, text=True)
     if made.returncode:
-        raise SystemExit(f"undefined: weave of {path.name} with {options} failed: {made.stderr}")
+        raise SystemExit(f"undefined: weave of {name} with {options} failed: {made.stderr}")
     return made.stdout
 
 

@@ -44,6 +44,8 @@ def answer(draw, resource, arguments):
     if draw.chance(0.5 if service in ("states", "ecs") else 0.12):
         error = draw.one(("States.Timeout", "States.TaskFailed", *_ERRORS.get(service, ())))
         raise scope.TaskError(error, _cause(draw, error, service))
+    if service == "sqs" and draw.chance(0.3):
+        raise scope.TaskError(None, None)  # a failure that is reported without Error and Cause
     if service == "lambda":
         return _of_function(draw, arguments)
     if action == "aws-sdk:sfn:describeExecution":
