@@ -18,6 +18,7 @@ use super::permits::Permits;
 use super::queue::QUEUE_MAX;
 use super::record::LockRecord;
 use super::run::{Run, RunOutcome};
+use super::terms::Terms;
 use super::ticket::WaiterId;
 use super::time::Timestamp;
 use super::token::FencingToken;
@@ -72,7 +73,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
     let lease: Lease = terms.lease(token, now);
-    let (due, due_clause) = due_of_grant(terms.permits, lease.next_check(&Mode::Open));
+    let (due, due_clause) = due_of_grant(terms, lease.next_check(&Mode::Open), now);
     let mut assigns = vec![
         Assign::LastToken(token),
         Assign::PutLease(terms.holder.clone(), lease.clone()),
@@ -102,7 +103,7 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
                 Clause::TokenNewer(token),
             ]
             .into_iter()
-            .chain(due_clause)
+            .chain([due_clause])
             .chain(expected)
             .collect(),
         ),
@@ -122,16 +123,23 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     }
 }
 
-/// How a grant brings the time of the sweep forward, and the clause that it needs.
+/// How a grant brings the time of the sweep forward to its first check, and the clause that this needs: the earlier
+/// of the two times stays.
 ///
-/// A lock with one permit is idle before its grant, so only a missing success can be due, which is found
-/// with the holder. With more permits another holder may be due earlier.
-fn due_of_grant(permits: Permits, lease_end: Timestamp) -> (Assign, Option<Clause>) {
-    match permits {
-        Permits::ONE => (Assign::Due(Some(lease_end)), None),
+/// A lock with one permit is idle before its grant, so only a missing success can be due, which mostly comes after the
+/// first check of the holder. With more permits another holder is mostly due earlier. If it is the other way round,
+/// the grant is decided on the record.
+fn due_of_grant(terms: &Terms, first_check: Timestamp, now: Timestamp) -> (Assign, Clause) {
+    let success = terms.expect_every.map(|every| now.plus(every));
+    let success_is_earlier = success.is_some_and(|due| due <= first_check);
+    match terms.permits {
+        Permits::ONE if !success_is_earlier => (
+            Assign::Due(Some(first_check)),
+            Clause::DueNotBefore(first_check),
+        ),
         _ => (
-            Assign::DueUnlessSet(lease_end),
-            Some(Clause::DueNotAfter(lease_end)),
+            Assign::DueUnlessSet(first_check),
+            Clause::DueNotAfter(first_check),
         ),
     }
 }

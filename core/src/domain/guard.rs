@@ -84,6 +84,8 @@ pub enum Clause {
     LeaseSame(HolderId, Box<Lease>),
     /// The lock is not due for the sweep later than this, if at all.
     DueNotAfter(Timestamp),
+    /// The lock is not due for the sweep earlier than this, if at all.
+    DueNotBefore(Timestamp),
     /// The lock is due for the sweep at exactly this time.
     DueIs(Option<Timestamp>),
     /// A success is expected this often, or not at all.
@@ -188,6 +190,7 @@ impl Clause {
             Self::LeaseSame(holder, seen) => lease(holder) == Some(&**seen),
             Self::DueIs(due) => record.due == *due,
             Self::DueNotAfter(time) => record.due.is_none_or(|due| due <= *time),
+            Self::DueNotBefore(time) => record.due.is_none_or(|due| due >= *time),
             Self::ExpectedEvery(every) => record.expectation.map(|e| e.every) == *every,
             Self::VersionIs(version) => record.version == *version,
         }

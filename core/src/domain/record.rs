@@ -165,8 +165,7 @@ impl LockRecord {
     }
 
     /// When the sweep has something to do: the first check of a holder, the first time at which a
-    /// waiter may be granted a free permit, the end of a pause, or, of an idle lock, a missing success.
-    /// A lock with holders is checked for that together with them.
+    /// waiter may be granted a free permit, the end of a pause, or a missing success.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values();
@@ -177,8 +176,12 @@ impl LockRecord {
         // over.
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.gate.not_before);
-        let success = self.success_due().filter(|_| self.is_idle());
-        let times = [first_check, next_grant, self.gate.mode.pause_end(), success];
+        let times = [
+            first_check,
+            next_grant,
+            self.gate.mode.pause_end(),
+            self.success_due(),
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -225,6 +228,7 @@ impl LockRecord {
             self.expect_from(now);
         }
         self.gate.mode = Mode::Open;
+        self.due_for_success();
     }
 
     /// Freezes the lock because of `why`, unless it is closed already: a pause keeps its note, and the reason of the
@@ -242,6 +246,14 @@ impl LockRecord {
     pub(crate) fn expect_from(&mut self, time: Timestamp) {
         let every = self.expectation.map(|expected| expected.every);
         self.expectation = every.map(|every| Expectation::starting(every, time));
+        self.due_for_success();
+    }
+
+    /// Sets [`Self::due`] to when a success is missing, if that is earlier.
+    pub(crate) fn due_for_success(&mut self) {
+        if let Some(missing) = self.success_due() {
+            self.due_by(missing);
+        }
     }
 
     /// Sets [`Self::due`] to when the sweep may grant a free permit to a waiter, if that is

@@ -73,14 +73,11 @@ impl<'a> TransitionBuilder<'a> {
     /// Grants a permit to `terms` under `lease`.
     pub(super) fn grant(&mut self, seen: &Snapshot, terms: &Terms, lease: Lease, now: Timestamp) {
         let next = &mut self.next;
-        if next.is_idle() && terms.permits == Permits::ONE {
-            // Only a missing success was due, which is found with the holder from now on.
-            next.due = next.gate.mode.pause_end();
-        }
         if let Some(every) = terms.expect_every
             && next.expectation.is_none_or(|known| known.every != every)
         {
             next.expectation = Some(Expectation::starting(every, now));
+            next.due_for_success();
         }
         next.permits = terms.permits;
         next.last_token = lease.token;

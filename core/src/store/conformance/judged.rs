@@ -62,6 +62,8 @@ pub(super) fn clauses() -> Vec<Clause> {
         Clause::DueIs(Some(at(61_000))),
         Clause::DueNotAfter(at(60_999)),
         Clause::DueNotAfter(at(61_000)),
+        Clause::DueNotBefore(at(61_000)),
+        Clause::DueNotBefore(at(61_001)),
     ];
     for time in [4999, 5000, 80_000].map(at) {
         clauses.extend([Clause::SpacingPassed(time), Clause::MustWait(time)]);

@@ -92,10 +92,8 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
             format!("size({holders}) = {one}")
         }
         Clause::LeaseSame(holder, lease) => lease::lease_same(holder, lease, e),
-        Clause::DueNotAfter(time) => {
-            let (none, path) = (missing(e, &["dueAt"]), e.path(&["dueAt"]));
-            format!("({none} OR {path} <= {})", e.number(time.millis()))
-        }
+        Clause::DueNotAfter(time) => due_unless_missing(e, "<=", *time),
+        Clause::DueNotBefore(time) => due_unless_missing(e, ">=", *time),
         Clause::DueIs(Some(time)) => number_is(e, &["dueAt"], time.millis()),
         Clause::DueIs(None) => missing(e, &["dueAt"]),
         Clause::SpacingPassed(now) => {
@@ -127,6 +125,15 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
         Clause::ExpectedEvery(None) => missing(e, &[EXPECT_EVERY]),
         Clause::VersionIs(version) => number_is(e, &["version"], *version),
     }
+}
+
+/// The lock is due for the sweep at a time that compares with `time` in this way, or not at all.
+fn due_unless_missing(e: &mut Expression, comparison: &str, time: Timestamp) -> String {
+    let (none, path) = (missing(e, &["dueAt"]), e.path(&["dueAt"]));
+    format!(
+        "({none} OR {path} {comparison} {})",
+        e.number(time.millis())
+    )
 }
 
 /// This version can read the record: its schema number, and the type of each attribute that a write

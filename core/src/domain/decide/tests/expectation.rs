@@ -2,8 +2,8 @@
 
 use super::scene::{Decision, RETENTION, Scene, answer, at, audit_note, holder, run_key};
 use crate::domain::{
-    Command, Expectation, FencingToken, Opening, RecoveryBasis, Release, RunOutcome, Seconds,
-    Settle, StalePolicy, WhenFull, fast_path,
+    Acquire, Command, Expectation, FencingToken, Opening, RecoveryBasis, Release, RunOutcome,
+    Seconds, Settle, StalePolicy, WhenFull, decide, fast_path,
 };
 use crate::testing;
 
@@ -164,17 +164,47 @@ fn a_success_that_comes_while_the_lock_is_paused_leaves_nothing_due() {
 }
 
 #[test]
-fn a_held_lock_is_checked_for_a_missing_success_with_its_holder() {
-    let mut scene = ended(RunOutcome::Succeeded);
+fn a_success_that_is_missing_is_due_although_a_lease_ends_later() {
+    for (permits, leases) in [(1, 1), (2, 1), (2, 2)] {
+        let mut scene = Scene::held_on(permits, |terms| terms.expect_every = Some(EVERY));
+        scene.release("a", RunOutcome::Succeeded, 10).unwrap();
+        for name in ["a", "b"].into_iter().take(leases) {
+            let mut terms = scene.terms(name);
+            terms.expect_every = Some(EVERY);
+            terms.lease = Seconds::of(86_400);
+            scene.ask(terms, WhenFull::Refuse, 60).unwrap();
+        }
 
-    start(&mut scene, Some(EVERY), 605).unwrap();
+        let (due, first) = (scene.record().due, scene.record().next_due());
+        let noted = note_missing(&mut scene, 610);
 
-    let lease_end = Some(scene.lease("a").expires_at);
-    assert_eq!(scene.record().due, lease_end);
-    let first_check = scene.record().next_due();
-    assert!(first_check >= lease_end, "the holder, not the success");
-    assert_eq!(note_missing(&mut scene, 660), "Done");
-    assert_eq!(scene.record().due, lease_end, "its holder is due");
+        let case = format!("{leases} of {permits}");
+        assert_eq!((due, first), (Some(at(610)), Some(at(610))), "{case}");
+        assert_eq!(noted, "Done", "{case}");
+        let lease_end = Some(scene.lease("a").expires_at);
+        assert_eq!(scene.record().next_due(), lease_end, "{case}: its holder");
+    }
+}
+
+#[test]
+fn a_grant_reads_only_if_a_success_is_missing_earlier_than_expected() {
+    // The lease ends at 120 s, and a success is missing from 40 s, 110 s or 610 s on.
+    for every in [30, 100, 600].map(Seconds::of) {
+        let mut scene = Scene::held_on(1, |terms| terms.expect_every = Some(every));
+        scene.release("a", RunOutcome::Succeeded, 10).unwrap();
+        let mut terms = scene.terms("a");
+        terms.expect_every = Some(every);
+        let acquire = Command::Acquire(Acquire::new(terms));
+
+        let fast = fast_path(&acquire, at(60)).unwrap();
+        let decided = decide(&scene.read(None), &acquire, at(60)).unwrap();
+
+        let record = scene.record();
+        let holds = fast.change.guard.holds(Some(record));
+        assert_eq!(holds, every != Seconds::of(100), "{every:?}");
+        let due = decided.next.unwrap().due.unwrap();
+        assert_eq!(due, at(120).min(at(10).plus(every)), "{every:?}");
+    }
 }
 
 #[test]
