@@ -102,6 +102,16 @@ impl Error {
         Self::new(ErrorName::Unavailable, text)
     }
 
+    /// `Lockstep.Unavailable` for a call of `holder`, whose heartbeat state may still wait.
+    #[must_use]
+    pub fn state_waits(lock: &LockKey, holder: &HolderId) -> Self {
+        let text = format!(
+            "lock {lock}: {holder} holds its permit no more, but SendTaskSuccess for its heartbeat state gave no \
+             answer; a retry is safe"
+        );
+        Self::new(ErrorName::Unavailable, text)
+    }
+
     /// `Lockstep.LockHeld` for the eviction of `holder`, which shows the sign of life `why`.
     #[must_use]
     pub fn still_alive(lock: &LockKey, holder: &HolderId, why: &str) -> Self {

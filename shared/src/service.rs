@@ -27,7 +27,7 @@ pub mod reap;
 mod recover;
 pub mod release;
 
-pub use effects::EffectRunner;
+pub use effects::{EffectRunner, StillWaits};
 pub use ports::Ports;
 use protection::TaskProtection;
 pub use recover::RecoveryService;
@@ -36,7 +36,7 @@ use crate::clock::{CallTime, Clock, OutOfTime};
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::telemetry::Metrics;
-use lockstep_core::domain::{Command, LockKey, Outcome, Retention, Timestamp};
+use lockstep_core::domain::{Command, Effect, LockKey, Outcome, Retention, Timestamp};
 use lockstep_core::protocol::{Protocol, ProtocolError};
 use std::time::Duration;
 
@@ -46,6 +46,9 @@ use std::time::Duration;
 const DECISION_END: Duration = Duration::from_secs(6);
 const EFFECTS_END: Duration = Duration::from_millis(6500);
 const PROTECTION_END: Duration = Duration::from_secs(9);
+
+/// The outcome of a command, and whether the heartbeat state has ended that it had to end.
+type Performed = (Outcome, Result<(), StillWaits>);
 
 /// The dependencies of all use cases, built once before the first event.
 #[derive(Debug)]
@@ -125,11 +128,13 @@ impl<P: Ports> Deps<P> {
         command: &Command,
     ) -> Result<Outcome, ProtocolError> {
         let done = self.protocol.execute(lock, command).await?;
-        self.effects().perform(lock, done.effects).await;
+        // A state that still waits ends by its own next heartbeat.
+        let _ = self.effects().perform(lock, done.effects).await;
         Ok(done.outcome)
     }
 
-    /// As [`Self::execute`] in a call, until [`DECISION_END`] and [`EFFECTS_END`].
+    /// As [`Self::execute`] in a call, until [`DECISION_END`] and [`EFFECTS_END`]. Returns with the outcome whether
+    /// the heartbeat state has ended that the command had to end.
     ///
     /// # Errors
     /// [`OutOfTime`] if there is no decision by then. It may have been written.
@@ -138,28 +143,33 @@ impl<P: Ports> Deps<P> {
         time: &CallTime<'_, P::Clock>,
         lock: &LockKey,
         command: &Command,
-    ) -> Result<Result<Outcome, ProtocolError>, OutOfTime> {
+    ) -> Result<Result<Performed, ProtocolError>, OutOfTime> {
         let execution = self.protocol.execute(lock, command);
         let done = match time.until(DECISION_END, execution).await? {
             Ok(done) => done,
             Err(error) => return Ok(Err(error)),
         };
         let effects = self.effects();
+        let has_state = |effect: &Effect| matches!(effect, Effect::EndHeartbeat(_));
+        let ends_state = done.effects.iter().any(has_state);
         let effects = effects.perform(lock, done.effects);
-        self.finish_in_call(time, lock, effects).await;
-        Ok(Ok(done.outcome))
+        let performed = self.finish_in_call(time, lock, effects).await;
+        let ended = performed.unwrap_or(if ends_state { Err(StillWaits) } else { Ok(()) });
+        Ok(Ok((done.outcome, ended)))
     }
 
-    /// Performs `effects`, until [`EFFECTS_END`]. The sweep does what is left.
-    async fn finish_in_call(
+    /// Performs `effects`, until [`EFFECTS_END`]; `None` if they take longer. The sweep does what is left.
+    async fn finish_in_call<T>(
         &self,
         time: &CallTime<'_, P::Clock>,
         lock: &LockKey,
-        effects: impl Future<Output = ()>,
-    ) {
-        if time.until(EFFECTS_END, effects).await.is_err() {
+        effects: impl Future<Output = T>,
+    ) -> Option<T> {
+        let performed = time.until(EFFECTS_END, effects).await;
+        if performed.is_err() {
             tracing::warn!(event = "effects_timed_out", %lock, "effects of a call are left to the sweep");
         }
+        performed.ok()
     }
 
     /// As [`Self::execute`], with the error that a caller gets.

@@ -136,8 +136,10 @@ async fn a_heartbeat_and_a_release_end_in_time_whichever_service_gets_silent() {
                 let took = functions.now().millis_since(start);
                 assert!(took <= 9_000, "{case}: {took} ms");
                 if !table.is_silent() {
-                    // The permit is free, and the lease renewed: what follows fails neither.
-                    assert!(response.is_ok(), "{case}: {response:?}");
+                    // The permit is free, and the lease renewed. Of what follows, only the end of the heartbeat
+                    // state fails the release of a success.
+                    let waits = call == "end" && ["Step Functions", "both"].contains(&silent);
+                    assert_eq!(response.is_err(), waits, "{case}: {response:?}");
                     break;
                 }
             }

@@ -36,6 +36,7 @@ mod reaper_executions;
 mod reaper_tasks;
 mod recovery;
 mod redrive;
+mod release_again;
 mod replace;
 mod replace_again;
 mod responses;

@@ -68,7 +68,8 @@ async fn everything(functions: &Functions) -> Vec<String> {
     let unavailable = functions.acquire_on(&cut_off, waiting("f", "SECRET-f"));
     errors.extend(unavailable.await.err());
     functions.lose_every(ExecutionsCall::EndState);
-    functions.succeed(&first).await;
+    let end = json!({ "grant": first, "outcome": "succeeded" });
+    errors.extend(functions.release(end).await.err());
     errors.extend(functions.acquire(waiting("b", "SECRET-b2")).await.err());
     functions.executions.heal();
     functions.wait(62);

@@ -27,7 +27,7 @@ pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> 
 /// entry.
 pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(RunGuard, RunWrite)> {
     let end = run.end.as_ref().filter(|_| !runs_on);
-    // The task and the lease are in the entry alone. The marker is read by each acquire with its
+    // The task, the lease and the task token are in the entry alone. The marker is read by each acquire with its
     // key, and keeps the lease only where it alone shows whether the run without a permit has
     // ended.
     let marker = run.run_key.clone().map(|key| RunWrite {
@@ -36,6 +36,7 @@ pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(Ru
             task: None,
             end: end.map(|end| end.of_marker(retention)),
             lease: run.lease.clone().filter(|_| runs_on),
+            beat: None,
             ..run.clone()
         },
     });

@@ -6,7 +6,7 @@
 //! ```
 //! A run under way has no entry: its lease in the record is its state.
 
-use super::holder::HolderId;
+use super::holder::{HolderId, TaskToken};
 use super::key::RunKey;
 use super::lease::Lease;
 use super::time::{Seconds, Timestamp};
@@ -116,6 +116,9 @@ pub struct Run {
     /// and did not succeed. Also the lease of a run that lost its permit and continues without it;
     /// on the open marker of a run key only that.
     pub lease: Option<Box<Lease>>,
+    /// Task token of the heartbeat state that its success has to end. It is kept because the release that wrote the
+    /// success may have died before SendTaskSuccess: the repetition of the release ends the state.
+    pub beat: Option<TaskToken>,
 }
 
 impl RunEnd {
@@ -140,6 +143,7 @@ impl Run {
             end: None,
             task: None,
             lease: None,
+            beat: None,
         }
     }
 

@@ -270,7 +270,8 @@ impl<P: Ports> Call<'_, P> {
         // Stops last: each takes evidence, a commit and calls of AWS, and must not delay a wake-up.
         let (stop, rest) = split(effects);
         let effects = async {
-            self.deps.effects().perform(lock, rest).await;
+            // An acquire ends no heartbeat state of its own.
+            let _ = self.deps.effects().perform(lock, rest).await;
             for (other, lease) in stop {
                 self.check(&other, &lease).await;
             }

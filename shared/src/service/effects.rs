@@ -1,7 +1,8 @@
 //! The effects of a commit: heartbeat states end, waiters wake up, permits pass on.
 //!
 //! The commit comes first, so a failed effect is only late: the waiting state registers again, and
-//! the sweep checks each grant that is not confirmed.
+//! the sweep checks each grant that is not confirmed. A heartbeat state that was not ended fails the call that
+//! had to end it ([`StillWaits`]), and the repetition of that call ends the state.
 //!
 //! ```text
 //!  hand-over ──▶ SendTaskSuccess ── the state has ended ──▶ the waiter confirms its grant
@@ -17,7 +18,7 @@ use super::alerts::About;
 use super::{Deps, Ports};
 use crate::contract::{AcquireResponse, Duplicate, GaveUp, Granted};
 use crate::events::{Events, WaitingState};
-use crate::executions::{Executions, StateEnd};
+use crate::executions::{Executions, ExecutionsError, StateEnd};
 use lockstep_core::domain::{
     Command, Dismissal, Effect, ExecutionArn, ExecutionState, HolderId, Lease, LockKey, Outcome,
     Recover, RecoveryBasis, Refusal, TaskToken, Waiter,
@@ -28,6 +29,10 @@ use std::collections::VecDeque;
 /// Most effects that one call performs. Each dead waiter costs some; the rest is left to the sweep.
 const STEPS_MAX: usize = 60;
 
+/// SendTaskSuccess gave no answer: a heartbeat state may still wait. A repetition of the call ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StillWaits;
+
 /// Performs the effects of commits.
 pub struct EffectRunner<'a, P: Ports> {
     pub(super) deps: &'a Deps<P>,
@@ -37,17 +42,21 @@ impl<P: Ports> EffectRunner<'_, P> {
     /// Performs `effects`, and the effects of the commands that they lead to. A failure is logged.
     ///
     /// [`Effect::Stop`] is left to [`super::RecoveryService`], which gathers evidence first.
-    pub async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) {
+    ///
+    /// # Errors
+    /// [`StillWaits`], after all other effects.
+    pub async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) -> Result<(), StillWaits> {
+        let mut ended = Ok(());
         // An effect may lead to a command with effects of its own: a dead waiter's permit goes to
         // the next. A list and no recursion, so that the number of steps is bounded.
         let mut left = VecDeque::from(effects);
         for _ in 0..STEPS_MAX {
             let Some(effect) = left.pop_front() else {
-                return;
+                return ended;
             };
             match effect {
                 Effect::EndHeartbeat(token) => {
-                    self.end_state(lock, &token, "{}").await;
+                    ended = ended.and(self.end_heartbeat(lock, &token).await);
                 }
                 Effect::Wake(holder, lease) => left.extend(self.wake(lock, &holder, &lease).await),
                 Effect::WakeAgain(holder, lease) => self.wake_again(lock, &holder, &lease).await,
@@ -58,6 +67,16 @@ impl<P: Ports> EffectRunner<'_, P> {
         }
         let left = left.len();
         tracing::warn!(event = "effects_deferred", %lock, left, "effects are left to the sweep");
+        ended
+    }
+
+    /// Ends a heartbeat state. A refusal of the call is no error: no repetition helps, and the state ends by its own
+    /// next heartbeat.
+    async fn end_heartbeat(&self, lock: &LockKey, token: &TaskToken) -> Result<(), StillWaits> {
+        match self.end_state(lock, token, "{}").await {
+            Err(ExecutionsError::Unavailable(_)) => Err(StillWaits),
+            Ok(_) | Err(ExecutionsError::Denied(_)) => Ok(()),
+        }
     }
 
     /// Sends the wake-up of a hand-over again. A waiter that has ended may have worked in between, so
@@ -92,19 +111,19 @@ impl<P: Ports> EffectRunner<'_, P> {
             let granted = Granted::of(lock, holder, lease, &self.deps.table);
             let output = AcquireResponse::Granted(granted).to_json();
             match self.end_state(lock, token, &output).await {
-                Some(StateEnd::Ended) => {
+                Ok(StateEnd::Ended) => {
                     let token = lease.token;
                     tracing::info!(event = "waiter_woken", %lock, %holder, %token, "woken");
                     return false;
                 }
-                Some(StateEnd::Sealed) => {
+                Ok(StateEnd::Sealed) => {
                     self.delegate_wake(lock, holder, lease).await;
                     return false;
                 }
                 // SendTaskSuccess gave no answer, so the state may have ended with the grant: the
                 // waiter keeps it.
-                None => return false,
-                Some(StateEnd::NotWaiting) => {}
+                Err(_) => return false,
+                Ok(StateEnd::NotWaiting) => {}
             }
         }
         true
@@ -207,7 +226,7 @@ impl<P: Ports> EffectRunner<'_, P> {
         };
         if let Some(token) = &waiter.task_token {
             let end = self.end_state(lock, token, &answer.to_json()).await;
-            if end == Some(StateEnd::Sealed) && token.as_sealed().is_some() {
+            if end == Ok(StateEnd::Sealed) && token.as_sealed().is_some() {
                 let state = WaitingState {
                     task_token: token.clone(),
                     run_key,
@@ -220,20 +239,24 @@ impl<P: Ports> EffectRunner<'_, P> {
         }
     }
 
-    /// Ends the state that waits with `token`; `None` if the call failed.
-    async fn end_state(&self, lock: &LockKey, token: &TaskToken, output: &str) -> Option<StateEnd> {
-        match self.deps.executions.end_state(lock, token, output).await {
-            Ok(end) => {
-                if end == StateEnd::NotWaiting {
-                    tracing::info!(event = "state_not_waiting", %lock, "no state waits with this task token");
-                }
-                Some(end)
+    /// Ends the state that waits with `token`. A failure is logged.
+    async fn end_state(
+        &self,
+        lock: &LockKey,
+        token: &TaskToken,
+        output: &str,
+    ) -> Result<StateEnd, ExecutionsError> {
+        let end = self.deps.executions.end_state(lock, token, output).await;
+        match &end {
+            Ok(StateEnd::NotWaiting) => {
+                tracing::info!(event = "state_not_waiting", %lock, "no state waits with this task token");
             }
+            Ok(_) => {}
             Err(error) => {
                 tracing::warn!(event = "state_end_failed", %lock, %error, "SendTaskSuccess failed");
-                None
             }
         }
+        end
     }
 
     /// Executes a command that an effect leads to; `None` if it failed, which is logged and left to

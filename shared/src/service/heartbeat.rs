@@ -47,8 +47,8 @@ pub async fn run<P: Ports>(
     let command = renew.clone().into();
     let result = deps.execute_in_call(&time, lock, &command).await?;
     let now = deps.now();
-    let outcome = match result {
-        Ok(outcome) => outcome,
+    let (outcome, state) = match result {
+        Ok(performed) => performed,
         Err(error) => {
             let refused = matches!(error, ProtocolError::Refused(_));
             let error = Error::of_command(lock, error);
@@ -77,6 +77,8 @@ pub async fn run<P: Ports>(
         }
         Outcome::Yielded { evidence } => {
             report_lost(deps, lock, renew, &evidence, now).await;
+            // Step Functions calls again, and the state ends then.
+            state.map_err(|_| Error::state_waits(lock, holder))?;
             Ok(HeartbeatResponse::Ended)
         }
         Outcome::Ended => {

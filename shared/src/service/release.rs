@@ -1,8 +1,10 @@
 //! release-lock: releases a permit, ends the state that renewed its lease, hands over to the next
 //! waiter.
 //!
-//! Nothing after the write can undo it, so nothing after it fails the call. What is lost, a
-//! repeated release or the sweep makes up for. A repeated release is counted by its first call.
+//! Nothing after the write can undo it. What is lost, a repeated release or the sweep makes up for. So one thing after
+//! the write fails the call: a heartbeat state that a success could not end, for a workflow is over when its
+//! heartbeat state is. Step Functions retries the call, and the history keeps the task token. A repeated release is
+//! counted by its first call.
 //!
 //! ```text
 //!  Released   the permit is free, or the next waiter's
@@ -18,9 +20,13 @@ use crate::contract::{CheckedRelease, ReleaseRequest, ReleaseResponse};
 use crate::error::Error;
 use crate::events::Events;
 use crate::telemetry::Metric;
-use lockstep_core::domain::{Command, Outcome, RunOutcome, Timestamp};
+use lockstep_core::domain::{Command, Outcome, RunOutcome, Seconds, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
+
+/// How long after a success a release fails because the heartbeat state still waits. Later, Step Functions has had no
+/// answer for minutes: the run keeps its success, and its state ends by its own next heartbeat.
+const STATE_WAITS: Seconds = Seconds::of(120);
 
 /// Checks the JSON `event` and handles it.
 ///
@@ -32,11 +38,11 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReleaseRes
 
 /// Handles one request. Releasing twice is harmless.
 ///
-/// The permit is free before states end, waiters wake up and the task's protection ends, so a failure
-/// of those does not fail the release.
+/// The permit is free before states end, waiters wake up and the task's protection ends.
 ///
 /// # Errors
-/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`.
+/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`. `Unavailable` also if the permit is free, and
+/// SendTaskSuccess gave no answer in the first [`STATE_WAITS`] after a success.
 pub async fn run<P: Ports>(
     deps: &Deps<P>,
     request: CheckedRelease,
@@ -56,7 +62,7 @@ pub async fn run<P: Ports>(
         _ => RunOutcome::Failed,
     };
     let outcome = deps.execute_in_call(&time, &lock, &command).await?;
-    let outcome = outcome.map_err(|error| Error::of_command(&lock, error))?;
+    let (outcome, state) = outcome.map_err(|error| Error::of_command(&lock, error))?;
     // Also for a run that had lost its permit: its work has ended.
     let protection = match &protect {
         Some(task) => Some(deps.protection(&time, &lock).end(task).await),
@@ -84,6 +90,9 @@ pub async fn run<P: Ports>(
                 publish_eviction(deps, &run, evicted, at).await;
             }
             tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");
+            if state.is_err() && waits_for_state(ended, at, deps.now()) {
+                return Err(Error::state_waits(&lock, &holder));
+            }
             Ok(ReleaseResponse::Released {
                 held_seconds,
                 already_released: already,
@@ -107,6 +116,12 @@ pub async fn run<P: Ports>(
         }
         other => unreachable!("a release never results in {other:?}"),
     }
+}
+
+/// Whether the release of a run that ended as `outcome` at `at` is to be repeated until its heartbeat state has ended.
+/// The execution of a failure fails, and its heartbeat state with it.
+fn waits_for_state(outcome: RunOutcome, at: Timestamp, now: Timestamp) -> bool {
+    outcome == RunOutcome::Succeeded && now < at.plus(STATE_WAITS)
 }
 
 /// The metrics of a run that ended as `outcome` after `held_seconds`.

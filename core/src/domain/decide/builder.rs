@@ -57,12 +57,14 @@ impl<'a> TransitionBuilder<'a> {
         // A later heartbeat reads from it whether its grant may be reinstated, or its run continues
         // without.
         // Only an execution of Step Functions has a heartbeat state, and only such a run can be
-        // redriven. After a success there is nothing to go on with.
-        let redrivable = lease.beat.is_some() && end.outcome != RunOutcome::Succeeded;
+        // redriven. After a success there is nothing to go on with, and the state has to end.
+        let succeeded = end.outcome == RunOutcome::Succeeded;
+        let redrivable = lease.beat.is_some() && !succeeded;
         let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
         self.next.note_end(&end);
         let run = Run {
             lease: (redrivable || runs_on).then(|| Box::new(lease.without_secrets())),
+            beat: lease.beat.clone().filter(|_| succeeded),
             end: Some(end),
             ..Run::started(holder.clone(), lease.token, lease.run_key.clone())
         };

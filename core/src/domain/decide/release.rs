@@ -33,9 +33,9 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         let own = own.filter(|run| run.was_released());
         let holders = seen.record.as_ref().map(LockRecord::oldest_first);
         let holders = holders.unwrap_or_default();
-        return match own.and_then(|run| run.end.as_ref()) {
-            Some(end) => Transition {
-                effects: left_behind(seen.record.as_ref(), now),
+        return match own.and_then(|run| Some((run, run.end.as_ref()?))) {
+            Some((run, end)) => Transition {
+                effects: left_behind(run, seen.record.as_ref(), now),
                 ..Transition::unchanged(Outcome::Released {
                     since,
                     at: end.at,
@@ -143,23 +143,29 @@ fn late_marker(
     };
     let run = Run {
         task: None,
+        beat: None,
         end: run.end.map(|end| end.of_marker(release.retention)),
         ..run
     };
     Some((guard, RunWrite { id, run }))
 }
 
-/// The effects of a repeated release. The first may have failed after its write: before it woke the
-/// waiter that it granted a permit, or before the hand-over to the next. Both may be done twice.
-fn left_behind(record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
+/// The effects of a repeated release of `run`. The first may have failed after its write: before it ended the
+/// heartbeat state, before it woke the waiter that it granted a permit, or before the hand-over to the next. All of
+/// them may be performed twice.
+fn left_behind(run: &Run, record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
+    let mut effects: Vec<_> = run
+        .beat
+        .clone()
+        .map(Effect::EndHeartbeat)
+        .into_iter()
+        .collect();
     let Some(record) = record else {
-        return Vec::new();
+        return effects;
     };
     let holders = record.oldest_first().into_iter();
     let unconfirmed = holders.filter(|(_, lease)| lease.call.is_some());
-    let mut effects: Vec<_> = unconfirmed
-        .map(|(holder, lease)| Effect::WakeAgain(holder, lease))
-        .collect();
+    effects.extend(unconfirmed.map(|(holder, lease)| Effect::WakeAgain(holder, lease)));
     if record.can_grant(now) && !record.queue.is_empty() {
         effects.push(Effect::HandOver);
     }

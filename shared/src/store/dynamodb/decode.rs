@@ -84,6 +84,7 @@ pub(super) fn run(lock: &LockKey, id: &RunId, item: &Attributes) -> Result<Run, 
         end: run_end(&reader)?,
         task: task(&reader)?,
         lease: lease.transpose()?.map(Box::new),
+        beat: task_token(&reader)?,
     })
 }
 

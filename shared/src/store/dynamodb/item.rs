@@ -273,6 +273,10 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
             end.and_then(|end| end.evidence.as_deref()).map(text),
         ),
         ("lease", run.lease.as_deref().map(lease_value)),
+        (
+            "taskToken",
+            run.beat.as_ref().map(|token| text(token.reveal())),
+        ),
     ];
     let noted = [
         ("taskArn", task.map(|task| text(&task.arn))),
