@@ -21,6 +21,7 @@ mod failed_start;
 mod faulty;
 mod functions;
 mod glossary;
+mod golden;
 mod inside;
 mod leases;
 mod lost_task;

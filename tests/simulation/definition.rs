@@ -3,6 +3,7 @@
 //! The worlds show that no promise breaks, whatever happens. These tests say what the definition
 //! does in one case each, so that a change of it fails by name.
 
+mod golden;
 mod input;
 mod play;
 mod redrives;

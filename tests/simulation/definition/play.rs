@@ -153,6 +153,11 @@ impl Play {
         Self::on(Machine::exclusive_run_of_a_team(), fields)
     }
 
+    /// An execution of a woven workflow of one state.
+    pub(super) fn woven(input: Value) -> Self {
+        Self::on(Machine::woven(), input)
+    }
+
     fn on(machine: &'static Machine, fields: Value) -> Self {
         let input = input(fields);
         Self {
