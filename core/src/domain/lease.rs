@@ -5,7 +5,7 @@ use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
 use super::key::RunKey;
 use super::stale::{StalePolicy, Staleness};
-use super::time::{DEAD_AFTER, Seconds, Timestamp};
+use super::time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
@@ -217,6 +217,28 @@ impl Lease {
     #[must_use]
     pub fn is_limited(&self) -> bool {
         self.run_until.is_some() || self.no_progress.is_some()
+    }
+
+    /// The lease with limits that begin at `now`, for a holder that asks again for a run of `max_run` and has sent no
+    /// heartbeat yet: it learns of its grant only now. `None` if its limits stay.
+    ///
+    /// The end of the lease stays, too, and the limits begin before it. So a holder that repeats its request without
+    /// a heartbeat gains the length of one lease at most.
+    #[must_use]
+    pub fn learned(&self, max_run: Option<Seconds>, now: Timestamp) -> Option<Self> {
+        let before = |end: Timestamp, length: Seconds| end.millis().saturating_sub(length.millis());
+        let ran = self.run_until.zip(max_run);
+        let moved = self.stalls_at.zip(self.no_progress);
+        let began = [ran, moved].into_iter().flatten();
+        let began = began.map(|(end, length)| before(end, length)).max()?;
+        let began = Timestamp::from_millis(began).plus(CLOCK_SKEW);
+        let has_beat = self.renewed_at() > began || self.beat.is_some() || self.progress.is_some();
+        let begin = now.min(self.expires_at);
+        (!has_beat && begin > began).then(|| Self {
+            run_until: self.run_until.and(max_run).map(|most| begin.plus(most)),
+            stalls_at: self.no_progress.map(|most| begin.plus(most)),
+            ..self.clone()
+        })
     }
 
     /// Why the run is stale although it renews its lease: it is over its time, or makes no

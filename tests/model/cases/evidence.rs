@@ -28,20 +28,20 @@ const fn hidden(lease: u32) -> Plan {
 
 worlds! {
     fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark:
-        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 88826,
+        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90344,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
         1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 24823,
+        with { slow_evidence: true } => 25364,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_check_that_began_early_stops_no_run_that_has_renewed_since:
-        1, [BEATS], may { beats: 1, leaps: 3, early: 1 }, with { slow_evidence: true } => 2664,
+        1, [BEATS], may { beats: 1, leaps: 3, early: 1 }, with { slow_evidence: true } => 2670,
         "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
 
@@ -63,13 +63,13 @@ worlds! {
 
     fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
         1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 25492,
+        with { slow_evidence: true } => 26041,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_workflow_that_is_cut_off_keeps_the_permit_until_it_has_ended:
-        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1820,
+        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1843,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
@@ -80,13 +80,13 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
-        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 89048,
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90568,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped:
-        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1642,
+        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1663,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 

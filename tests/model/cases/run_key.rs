@@ -30,20 +30,20 @@ worlds! {
         "then: wake again";
 
     fn a_run_that_yields_keeps_its_run_key_while_its_work_goes_on:
-        1, [YIELDS_TICK, TICK_BEATS], may { beats: 1, leaps: 2, losses: 1 } => 4539,
+        1, [YIELDS_TICK, TICK_BEATS], may { beats: 1, leaps: 2, losses: 1 } => 6152,
         "AlreadyHeld, Done, Ended, Granted, Lost, Released, Released already, Renewed",
         "Unchanged, Yielded, refused: Duplicate, then: end the heartbeat";
 
     fn a_redriven_run_and_a_second_start_of_its_tick_succeed_once:
         1, [TICK_BEATS, TICK_BEATS], may { crashes: 1, redrives: 1, beats: 1 },
-        with { own_ends: true } => 81041,
+        with { own_ends: true } => 81319,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Unchanged, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";
 
     fn a_run_that_yields_and_dies_leaves_its_run_key_to_the_next:
         1, [YIELDS_TICK, TICK_BEATS], may { beats: 1, leaps: 1, crashes: 1 },
-        with { own_ends: true } => 8572,
+        with { own_ends: true } => 8619,
         "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";

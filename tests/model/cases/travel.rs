@@ -38,7 +38,7 @@ worlds! {
         "refused: LeaseLost";
 
     fn requests_that_arrive_twice_or_late_give_no_permit_twice:
-        1, [BEATS, QUEUE], may { beats: 2, strays: 1, lates: 1 }, with { quick_checks: true } => 32824,
+        1, [BEATS, QUEUE], may { beats: 2, strays: 1, lates: 1 }, with { quick_checks: true } => 35132,
         "AlreadyHeld, Ended, Freed, Granted, Queued, Released, Released already, Renewed",
         "Unchanged, refused: Held, then: end the heartbeat, then: wake, then: wake again";
 
@@ -49,20 +49,20 @@ worlds! {
 
     fn a_redriven_run_that_yielded_succeeds_only_by_its_work:
         1, [YIELDS, REFUSE], may { beats: 2, crashes: 1, redrives: 1, leaps: 1 },
-        with { own_ends: true, quick_checks: true, quick_calls: true } => 71858,
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 77531,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Yielded, refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_redriven_run_that_yielded_and_a_second_start_succeed_once:
         1, [YIELDS_TICK, TICK], may { beats: 2, crashes: 1, redrives: 1, leaps: 1, settles: 1 },
-        with { own_ends: true, quick_checks: true, quick_calls: true } => 42254,
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 43002,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Unchanged, Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";
 
     fn the_end_of_a_run_that_yielded_is_settled_by_evidence:
         1, [YIELDS_TICK, TICK], may { beats: 1, crashes: 1, leaps: 1, settles: 2, dims: 1 },
-        with { own_ends: true, quick_checks: true } => 3467,
+        with { own_ends: true, quick_checks: true } => 3485,
         "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";
@@ -79,14 +79,14 @@ worlds! {
 
     fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter_that_polls:
         1, [BEATS, POLLS], may { redrives: 1, crashes: 1, timeouts: 1, beats: 1 },
-        with { quick_checks: true, quick_calls: true } => 13110,
+        with { quick_checks: true, quick_calls: true } => 13442,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Reinstated, Released",
         "Released already, Renewed, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
 
     fn a_run_that_polls_and_one_that_yields_and_is_redriven_keep_apart:
         1, [YIELDS, POLLS], may { redrives: 1, crashes: 1, beats: 2, leaps: 1 },
-        with { quick_checks: true, quick_calls: true } => 65667,
+        with { quick_checks: true, quick_calls: true } => 68064,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Reinstated, Released",
         "Released already, Renewed, Yielded, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";

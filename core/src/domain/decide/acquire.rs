@@ -149,19 +149,26 @@ fn held_already(
     // A redrive before the work began asks anew: its count has to be in the lease, or the end of
     // the attempt before would be taken for the end of this one.
     let redriven = acquire.terms.redrives > lease.redrives;
+    // The answer that told it of its grant was lost: its time begins now.
+    let learned = lease.learned(acquire.terms.max_run, now);
+    let learned = learned.filter(|_| !redriven && lease.call.is_none());
+    let is_new = learned.is_some();
     let lease = &match redriven {
         true => lease.restarted(Restart::Redriven(acquire.terms.redrives), now),
-        false => lease.clone(),
+        false => learned.unwrap_or_else(|| lease.clone()),
     };
     // A run that is over its time is not renewed by asking again: its stale policy is applied by
     // its next heartbeat, or by recovery.
     let good = lease.is_live(now) || lease.is_spent(now).is_some();
-    let (lease, next) = match good && lease.call.is_none() && !redriven {
+    let called = lease.call.is_some();
+    let (lease, next) = match good && !called && !redriven && !is_new {
         true => (lease.clone(), None),
         false => {
             let lease = match good {
                 // The time until the waiter confirmed its hand-over does not count as the run's.
-                true if lease.is_limited() => lease.restarted(Restart::Excused, now).confirmed(),
+                _ if called && lease.is_limited() => {
+                    lease.restarted(Restart::Excused, now).confirmed()
+                }
                 true => lease.confirmed(),
                 false => lease.renewed(now, None, None),
             };

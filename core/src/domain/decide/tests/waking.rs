@@ -127,6 +127,56 @@ fn the_time_of_a_run_begins_when_its_hand_over_reaches_it() {
 }
 
 #[test]
+fn a_waiter_that_confirms_its_grant_behind_the_lease_has_all_of_its_time() {
+    let (mut scene, _) = held();
+    let mut terms = scene.terms("b");
+    terms.max_run = Some(Seconds::of(100));
+    scene.ask(terms.clone(), WAIT, 1).unwrap();
+    scene.release("a", RunOutcome::Succeeded, 5).unwrap();
+
+    // The lease of the hand-over ends at 65 s, and the time at 105 s.
+    scene.ask(terms, WAIT, 90).unwrap();
+
+    let lease = scene.lease("b");
+    assert_eq!(
+        (lease.run_until, lease.expires_at),
+        (Some(at(190)), at(150))
+    );
+}
+
+#[test]
+fn the_time_of_a_run_begins_when_it_learns_of_its_grant() {
+    // The lease ends at 60 s. Each request asks again: the answers to those before were lost.
+    for (case, beat, asks, run_until, stalls_at) in [
+        ("the first answer came", None, [].as_slice(), 100, 80),
+        ("the second answer came", None, &[30], 130, 110),
+        ("the third answer came", None, &[30, 50], 150, 130),
+        ("within a second", None, &[1], 100, 80),
+        ("after the lease", None, &[70], 160, 140),
+        ("long after the lease", None, &[90, 95, 120], 160, 140),
+        ("after a heartbeat", Some(20), &[30], 100, 80),
+    ] {
+        let mut scene = Scene::new(1);
+        let mut terms = scene.terms("a");
+        terms.max_run = Some(Seconds::of(100));
+        terms.no_progress = Some(Seconds::of(80));
+        scene.ask(terms.clone(), WhenFull::Refuse, 0).unwrap();
+        if let Some(second) = beat {
+            scene.renew("a", scene.token("a"), second).unwrap();
+        }
+
+        for second in asks {
+            let again = scene.ask(terms.clone(), WhenFull::Refuse, *second);
+            assert_eq!(answer(&again), "AlreadyHeld", "{case}");
+        }
+
+        let lease = scene.lease("a");
+        let limits = (lease.run_until, lease.stalls_at);
+        assert_eq!(limits, (Some(at(run_until)), Some(at(stalls_at))), "{case}");
+    }
+}
+
+#[test]
 fn a_waiter_that_asks_again_is_let_in_only_if_it_is_the_first() {
     let mut scene = Scene::resting(2);
     for (name, second) in [("b", 5), ("c", 6)] {
