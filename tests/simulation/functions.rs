@@ -219,8 +219,11 @@ impl Events for SimEvents {
                 EventKind::PermitHandedOver => "hand-overs by a process",
                 EventKind::WaiterSentAway => "sent away by a process",
                 EventKind::EvidenceMissing => {
-                    if let Some(holder) = &event.holder {
-                        witness::alerts(&self.0, holder);
+                    self.0.count("alerts of missing evidence");
+                    // A stop that fails is reported each time that it is tried.
+                    let is_stop = event.reason.starts_with("the run is not stopped");
+                    if let Some(holder) = event.holder.as_ref().filter(|_| !is_stop) {
+                        witness::alerts(&self.0, holder, &event.reason);
                     }
                     continue;
                 }

@@ -5,7 +5,6 @@ use crate::engine::locked;
 use crate::pairs::Met;
 use crate::reaper::all_idle;
 use crate::scenario::{TROUBLE, set_up};
-use crate::trial::Trials;
 use crate::world::{START, Tally, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,12 +32,7 @@ pub(crate) struct Report {
 
 /// Lives through the world of `seed`.
 pub(crate) fn live_through(seed: u64) -> Report {
-    live_through_trials(seed, Trials::GATE)
-}
-
-/// The same, put through these trials.
-pub(crate) fn live_through_trials(seed: u64, trials: Trials) -> Report {
-    let world = Arc::new(World::trying(seed, TROUBLE, trials));
+    let world = Arc::new(World::of_seed(seed, TROUBLE));
     let lived = catch_unwind(AssertUnwindSafe(|| live(&world)));
     let broken = match lived {
         Ok(()) => world.broken(),

@@ -4,9 +4,8 @@
 
 use crate::engine::locked;
 use crate::pairs::{self, Worlds};
-use crate::run::{Report, live_through, live_through_trials};
+use crate::run::{Report, live_through};
 use crate::shares::{self, Of, Sums};
-use crate::trial::{Trial, Trials};
 use crate::witness::Excuse;
 use crate::world::Tally;
 use lockstep::config::variable;
@@ -98,7 +97,7 @@ const EXCUSES: [&str; 15] = [
 
 #[test]
 fn no_seed_breaks_a_promise() {
-    let Some((worlds, total)) = lived(Trials::GATE) else {
+    let Some((worlds, total)) = lived() else {
         return;
     };
     let seeds = worlds.end - worlds.start;
@@ -147,49 +146,19 @@ fn assert_often(total: &Total, worlds: u64) {
 }
 
 /// Lives through the worlds that are asked for. One by itself is shown, and there is nothing to sum up.
-fn lived(trials: Trials) -> Option<(Range<u64>, Total)> {
+fn lived() -> Option<(Range<u64>, Total)> {
     let only = variable("LOCKSTEP_SEED").map(|seed| number("LOCKSTEP_SEED", &seed));
     if let Some(seed) = only {
         println!("seed: LOCKSTEP_SEED={seed}");
-        let report = live_through_trials(seed, trials);
+        let report = live_through(seed);
         print!("{}", report.trace);
         println!("{:?}", report.tally);
         assert!(report.broken.is_none(), "{}", failure(&report));
         return None;
     }
     let worlds = variable("LOCKSTEP_SEEDS").map_or(0..SEEDS, |text| range(&text));
-    let total = live_through_all(worlds.clone(), trials);
+    let total = live_through_all(worlds.clone());
     Some((worlds, total))
-}
-
-/// Promises that the product does not keep yet: each is a trial of the worlds that finds where.
-macro_rules! pending {
-    ($($(#[$why:meta])* fn $rule:ident: $trial:ident;)+) => {$(
-        #[test]
-        $(#[$why])*
-        fn $rule() {
-            let Some((_, total)) = lived(Trials::GATE.and(Trial::$trial)) else {
-                return;
-            };
-            for broken in &total.broken {
-                eprintln!("{}\n", failure(broken));
-            }
-            assert!(total.broken.is_empty(), "promises are broken");
-        }
-    )+};
-}
-
-pending! {
-    #[ignore = "a holder that renews between two silences is reported again"]
-    fn evidence_that_stays_hidden_is_reported_once_an_hour: QuietAlerts;
-
-    /// Seeds 332, 464.
-    #[ignore = "a limit counts from the request that confirms the grant, also if its answer is lost"]
-    fn a_limit_counts_from_when_the_run_learned_of_its_grant: WorkTime;
-
-    /// Seeds 203, 347, 354.
-    #[ignore = "the one SendTaskSuccess behind a release is not repeated"]
-    fn an_execution_ends_soon_after_its_release: EndsAfterRelease;
 }
 
 /// What came of all seeds.
@@ -218,7 +187,7 @@ fn range(text: &str) -> Range<u64> {
 }
 
 /// Lives through the worlds of a range, on as many threads as there are, until some are broken.
-fn live_through_all(seeds: Range<u64>, trials: Trials) -> Total {
+fn live_through_all(seeds: Range<u64>) -> Total {
     let next = AtomicU64::new(seeds.start);
     let total = Mutex::new(Total::default());
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -228,7 +197,7 @@ fn live_through_all(seeds: Range<u64>, trials: Trials) -> Total {
             if seed >= seeds.end || locked(&total).broken.len() >= SHOWN {
                 return;
             }
-            let report = live_through_trials(seed, trials);
+            let report = live_through(seed);
             if seed % 1000 == 999 {
                 println!("{} of {} worlds", seed + 1, seeds.end);
             }

@@ -20,13 +20,13 @@ pub(crate) enum Trial {
     Green,
     /// A limit that is over is found, however seldom the holder beats.
     Limits,
-    /// A limit counts from the begin of the work.
+    /// A limit counts from when the run learned of its grant.
     WorkTime,
     /// A success is reported as missing only where there is none, however it was recorded.
     Successes,
     /// An execution ends soon after its release.
     EndsAfterRelease,
-    /// Evidence that stays hidden is reported once an hour.
+    /// Evidence that is missing is reported once for each silence of its holder.
     QuietAlerts,
 }
 
@@ -51,7 +51,10 @@ impl Trials {
         .and(Trial::SameTick)
         .and(Trial::Green)
         .and(Trial::Limits)
-        .and(Trial::Successes);
+        .and(Trial::WorkTime)
+        .and(Trial::Successes)
+        .and(Trial::EndsAfterRelease)
+        .and(Trial::QuietAlerts);
 
     pub(crate) const fn and(self, trial: Trial) -> Self {
         Self(self.0 | 1 << trial as u32)

@@ -70,19 +70,22 @@ fn a_run_that_replaces_one_of_its_own_tick_is_noticed() {
 }
 
 #[test]
-fn alerts_that_come_again_and_again_are_noticed() {
-    for (case, apart, times, noticed) in [
-        ("each minute", 60, 4, true),
-        ("three in an hour", 60, 3, false),
-        ("once an hour", 3600, 6, false),
+fn an_alert_that_comes_again_in_one_silence_is_noticed() {
+    for (case, by, end, noticed) in [
+        ("the same silence", "a", 60, true),
+        ("a later silence", "a", 120, false),
+        ("another holder", "b", 60, false),
     ] {
-        let (scene, holder) = Scene::held(json!({}));
-        for _ in 0..times {
-            witness::alerts(&scene.world, &holder);
-            scene.at(apart);
-        }
+        let scene = Scene::new();
+        let [holder, other] = ["a", by].map(|name| scene.run(name, json!({})));
+        let reason = |end| {
+            format!("the lease ended {end}, and whether the run is dead cannot be determined")
+        };
+        witness::alerts(&scene.world, &holder, &reason(60));
 
-        scene.notices("alerts in an hour", noticed, case);
+        witness::alerts(&scene.world, &other, &reason(end));
+
+        scene.notices("of one silence", noticed, case);
     }
 }
 

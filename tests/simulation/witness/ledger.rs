@@ -32,8 +32,8 @@ pub(crate) struct Witness {
     /// When each lock was last opened, and when it last froze.
     pub(super) resumed: BTreeMap<LockKey, u64>,
     pub(super) frozen: BTreeMap<LockKey, u64>,
-    /// When alerts said that nothing can be learnt of a holder.
-    pub(super) alerts: BTreeMap<HolderId, Vec<u64>>,
+    /// The holders of which an alert has said that nothing can be learnt, each with the silence that it was about.
+    pub(super) alerts: BTreeSet<(HolderId, String)>,
     /// Whether a run key that is in flight is replaced by nothing.
     pub(crate) same_tick: bool,
     /// Grants of runs that were stopped for one that waited to replace them.
@@ -64,7 +64,9 @@ pub(crate) struct RunFacts {
     pub(crate) grant: Option<(FencingToken, u64)>,
     /// When it learned of that.
     pub(crate) learned: Option<u64>,
-    /// Whether its limits count from there.
+    /// How long its lease is, in milliseconds.
+    pub(crate) lease: u64,
+    /// Whether its limits count from when it learned of its grant.
     pub(crate) from_begin: bool,
     /// When its release was answered.
     pub(crate) released_at: Option<u64>,
@@ -128,6 +130,7 @@ impl RunFacts {
             asked_last: None,
             grant: None,
             learned: None,
+            lease: 0,
             from_begin: false,
             released_at: None,
             lease_until: 0,
@@ -155,9 +158,12 @@ impl RunFacts {
     pub(crate) fn is_over_time(&self, now: u64) -> bool {
         let most = [self.terms.max_run, self.terms.no_progress];
         let most = most.into_iter().flatten().min();
+        let granted = self.grant.map(|(_, granted)| granted);
+        // One that learned of its grant when the lease was over has its time from there.
+        let learned = granted.zip(self.learned);
+        let learned = learned.map(|(granted, at)| at.min(granted + self.lease));
         // The grant was made by a clock that may be a second behind.
-        let begun = self.learned.filter(|_| self.from_begin);
-        let begun = begun.or(self.grant.map(|(_, granted)| granted));
+        let begun = learned.filter(|_| self.from_begin).or(granted);
         let since = begun.map(|begun| now + 1000 - begun.min(now));
         most.is_some_and(|most| since.unwrap_or_default() >= most)
     }
@@ -175,6 +181,8 @@ impl RunFacts {
         let at = at.min(token.granted_at().millis());
         let known = self.grant.filter(|(known, _)| *known == token);
         self.grant = known.or(Some((token, at)));
+        let lease = answer["leaseSeconds"].as_u64().unwrap_or_default();
+        self.lease = lease * 1000;
         (self.asks, self.queued) = (false, None);
         (self.gone, self.releasing) = (false, false);
         self.released_at = None;

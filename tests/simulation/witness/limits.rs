@@ -14,9 +14,6 @@ const HIDDEN: u64 = 3_600_000;
 /// How long a run has to end by itself when a limit is over, in milliseconds.
 const SLACK: u64 = 60_000;
 
-/// How many alerts about one holder come in an hour: one, and its repetition by a function that died.
-const ALERTS: usize = 3;
-
 /// Checks all runs.
 pub(super) fn check(world: &World) {
     let settled = world.now() >= world.last_fault() + SETTLED;
@@ -134,19 +131,15 @@ pub(super) fn check_hidden(world: &World, lock: &LockKey) {
     }
 }
 
-/// An alert says that nothing can be learnt of a holder.
-pub(crate) fn alerts(world: &World, holder: &HolderId) {
-    let now = world.now();
-    let mut witness = locked(&world.witness);
-    let times = witness.alerts.entry(holder.clone()).or_default();
-    times.retain(|at| now < at + HIDDEN);
-    times.push(now);
-    let many = times.len();
-    drop(witness);
-    world.count("alerts of missing evidence");
-    if many > ALERTS && world.tries(Trial::QuietAlerts) {
+/// An alert says that nothing can be learnt of a holder. It says so once for each silence of the holder: the reason
+/// names the end of the lease that no heartbeat has moved.
+pub(crate) fn alerts(world: &World, holder: &HolderId, reason: &str) {
+    let silence = reason.split(", ").next().unwrap_or_default();
+    let silence = (holder.clone(), silence.to_owned());
+    let again = !locked(&world.witness).alerts.insert(silence);
+    if again && world.tries(Trial::QuietAlerts) {
         world.break_promise(format!(
-            "{many} alerts in an hour say that nothing can be learnt of {holder}"
+            "two alerts say of one silence of {holder} that nothing can be learnt: {reason}"
         ));
     }
 }
