@@ -2,8 +2,8 @@
 //! its token, renews and releases.
 
 use crate::functions::Functions;
-use crate::scene::{assert_fails, assert_has};
-use lockstep::domain::{Permits, Timestamp};
+use crate::scene::{ask, assert_fails, assert_has};
+use lockstep::domain::{ExecutionEnd, Permits, Timestamp};
 use serde_json::json;
 
 #[tokio::test]
@@ -49,6 +49,19 @@ async fn a_release_ends_its_state_and_frees_its_permit_exactly_once_and_a_late_b
     functions.granted_with(ask("run-3")).await;
     let fourth = functions.acquire(ask("run-4")).await.unwrap();
     assert_has(&fourth, json!({ "status": "skipped", "held": 2 }));
+}
+
+/// Its state machine was deleted and created again.
+#[tokio::test]
+async fn an_execution_that_is_started_again_under_its_arn_gets_the_earlier_grant() {
+    let (functions, grant) = Functions::held(&["a"]).await;
+    functions.end("a", ExecutionEnd::Failed);
+    functions.wait(1);
+    functions.start(&["a"]);
+
+    let again = functions.acquire(ask("a")).await.unwrap();
+
+    assert_has(&again, json!({ "status": "alreadyHeld", "grant": grant }));
 }
 
 #[tokio::test]
