@@ -2,10 +2,13 @@
 
 use super::Bench;
 use super::samples::{
-    assign, at, create, holder, lease, permits, read_back, run_key, running, task_token, ticket,
+    assign, at, create, full_lease, holder, lease, permits, read_back, run_key, running, ticket,
     token, waiter_id, write,
 };
-use crate::domain::{Assign, Clause, LockRecord, QUEUE_MAX, RunGuard, RunId, Timestamp};
+use crate::domain::{
+    Assign, Call, Clause, Ending, EndingCause, Exit, Lease, LockRecord, QUEUE_MAX, RunGuard, RunId,
+    TaskSet, TaskToken, Timestamp, Work,
+};
 use crate::store::{Commit, LockStore};
 
 pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
@@ -59,19 +62,61 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
     }
 }
 
+/// How many holders fit into a record if every text of each is at its longest, beside a full queue. An item of DynamoDB
+/// has 400 KB at most
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html#limits-items>).
+const LONGEST: usize = 36;
+
+/// A text of `length` characters, another for each number.
+fn long(number: usize, length: usize) -> String {
+    format!("{number:0>length$}")
+}
+
+/// A lease with every attribute, and every text at its longest.
+fn longest_lease(number: usize) -> Lease {
+    let text = |length| long(number, length);
+    let task_token = |length: usize| {
+        TaskToken::of_record(long(number, length)).expect("the longest token of a record")
+    };
+    let lease = full_lease(number as u64);
+    Lease {
+        expires_at: Timestamp::MAX,
+        run_until: Some(Timestamp::MAX),
+        stalls_at: Some(Timestamp::MAX),
+        progress: Some(text(256)),
+        run_key: Some(run_key(&text(512))),
+        work: Some(Work::Tasks(TaskSet {
+            cluster: text(512),
+            family: Some(text(255)),
+            container: Some(text(255)),
+        })),
+        beat: Some(task_token(3072)),
+        call: Some(Call {
+            task_token: Some(task_token(3072)),
+            since: Timestamp::MAX,
+        }),
+        exit: Exit {
+            suspect: Some(Timestamp::MAX),
+            replaced_by: Some(holder(&text(512))),
+            ending: Some(Ending {
+                since: Timestamp::MAX,
+                cause: EndingCause::Evicted(text(1_100)),
+            }),
+        },
+        redrives: u32::MAX,
+        parent: Some(holder(&text(512))),
+        ..lease
+    }
+}
+
 pub(super) async fn the_largest_record_can_be_written_and_read<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("largest");
-    let long = |number: usize, length: usize| format!("{number:0>length$}");
     let mut record = LockRecord::new(permits(100));
     record.last_token = token((1 << 53) - 1);
     record.last_ticket = ticket(500);
     record.due = Some(Timestamp::MAX);
-    for number in 1..=100 {
-        let mut lease = lease(number as u64);
-        lease.run_key = Some(run_key(&long(number, 512)));
-        lease.run_until = Some(Timestamp::MAX);
-        lease.stalls_at = Some(Timestamp::MAX);
-        lease.beat = Some(task_token(&long(number, 2048)));
+    for number in 1..=LONGEST {
+        let lease = longest_lease(number);
         record.holders.insert(holder(&long(number, 512)), lease);
     }
     for (number, place) in (1..=QUEUE_MAX).zip(1..) {
