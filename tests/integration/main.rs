@@ -13,6 +13,7 @@ mod ports;
 mod queue_requests;
 mod race;
 mod requests;
+mod restored;
 mod service_task;
 mod storm;
 mod too_large;
