@@ -3,9 +3,10 @@
 use crate::faulty::Faulty;
 use crate::functions::{Functions, task_token};
 use crate::scene::{
-    arn, assert_has, assert_says, at_work, audit_note, execution, merged, task, waiting,
+    arn, ask_with, assert_has, assert_says, at_work, audit_note, execution, in_tasks, merged, task,
+    waiting,
 };
-use lockstep::domain::{Command, rfc3339};
+use lockstep::domain::{Command, ExecutionEnd, rfc3339};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -102,6 +103,88 @@ async fn a_lock_with_room_is_free_and_one_that_rests_says_until_when() {
     );
     assert_eq!(rested.get("restsUntil"), None);
     assert_eq!(rested["frees"], "A permit is free.");
+}
+
+#[tokio::test]
+async fn a_closed_lock_says_how_it_opens_and_then_what_frees_a_permit() {
+    let paused = "The lock is paused until you resume it: it grants no permit before.";
+    let holds = "holds the permit: its execution runs. Its release frees the permit.";
+    for (holders, permits, says, says_not) in [
+        (1, 1, [paused, holds], "A permit is free"),
+        (1, 2, [paused, ""], "frees the permit"),
+        (0, 1, [paused, ""], "frees the permit"),
+    ] {
+        let names = ["a"];
+        let functions = Functions::running(&names);
+        for name in names.into_iter().take(holders) {
+            let ask = ask_with(name, json!({ "permits": permits }));
+            functions.granted_with(ask).await;
+        }
+        functions.pause("upgrade").await;
+
+        let shown = functions.shown().await;
+
+        let frees = shown["frees"].as_str().unwrap();
+        assert!(says.iter().all(|part| frees.contains(part)), "{frees}");
+        assert!(!frees.contains(says_not), "{frees}");
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_lock_says_for_which_run_it_froze() {
+    let policy = json!({ "stalePolicy": "hold", "maxRunSeconds": 30, "permits": 2 });
+    let functions = Functions::running(&["a", "b"]);
+    functions
+        .granted_with(ask_with("a", json!({ "permits": 2 })))
+        .await;
+    functions.wait(1);
+    let grant = functions.granted_with(ask_with("b", policy)).await;
+    functions.wait(40);
+    functions.beat(&grant, "beat").await;
+
+    let shown = functions.shown().await;
+
+    let frees = shown["frees"].as_str().unwrap();
+    let why = format!("{} is over its time", execution("b"));
+    let says = [
+        "The lock is frozen until you resume it: ",
+        &why,
+        "stop or evict it first.",
+    ];
+    assert!(says.iter().all(|part| frees.contains(part)), "{frees}");
+    assert!(!frees.contains(&execution("a")), "{frees}");
+}
+
+#[tokio::test]
+async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
+    let functions = Functions::running(&["a", "b"]);
+    functions
+        .granted_with(ask_with("a", json!({ "permits": 2 })))
+        .await;
+    let other = merged(waiting("b", "token-b"), &json!({ "permits": 3 }));
+    functions.acquire(other).await.unwrap();
+
+    let shown = functions.shown().await;
+
+    let frees = shown["frees"].as_str().unwrap();
+    assert_says(
+        frees,
+        "the first waiter asks for permits 3 at a lock of permits 2",
+    );
+}
+
+#[tokio::test]
+async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
+    let (functions, _) = Functions::held_with(&["a"], in_tasks()).await;
+    functions.end("a", ExecutionEnd::Failed);
+
+    let shown = functions.shown().await;
+
+    let frees = shown["frees"].as_str().unwrap();
+    assert_says(
+        frees,
+        "has just ended: the execution has just ended, and its work may not be listed yet.",
+    );
 }
 
 #[tokio::test]

@@ -86,7 +86,9 @@ fn text(lock: &Value, others: &[Value]) -> String {
     let mut text = format!("{}: {}\n", shown(&lock["lock"]), shown(&lock["state"]));
     text.push_str(&format!("{}\n", shown(&lock["frees"])));
     let locks: Vec<_> = others.iter().chain([lock]).cloned().collect();
-    let circle = waits::circle(&locks, lock["lock"].as_str());
+    let circle = lock["lock"]
+        .as_str()
+        .and_then(|lock| waits::circle(&locks, lock));
     let circle = circle.filter(|circle| circle.iter().any(|name| lock["lock"] == **name));
     if let Some(circle) = circle {
         let circle = waits::in_words(&circle);

@@ -12,10 +12,30 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The locks of a circle, each followed by the lock that its holder waits for, and the first once more at the end: one
-/// that is found from the lock `from`, or any.
-///
-/// A lock is at a standstill if it is full and each of its holders waits for a lock that is at a standstill.
-pub(super) fn circle<'a>(shown: &'a [Value], from: Option<&str>) -> Option<Vec<&'a str>> {
+/// that is found from the lock `from`.
+pub(super) fn circle<'a>(shown: &'a [Value], from: &str) -> Option<Vec<&'a str>> {
+    let still = at_a_standstill(shown);
+    let (first, _) = still.get_key_value(from)?;
+    circle_from(first, &still)
+}
+
+/// All circles, each of them once.
+pub(super) fn circles(shown: &[Value]) -> Vec<Vec<&str>> {
+    let still = at_a_standstill(shown);
+    let mut known = BTreeSet::new();
+    let mut circles: Vec<_> = still
+        .keys()
+        .filter_map(|first| circle_from(first, &still))
+        .collect();
+    circles.retain(|circle| known.insert(circle.iter().copied().collect::<BTreeSet<_>>()));
+    circles
+}
+
+/// For each lock, the locks that each of its holders waits for.
+type Waits<'a> = BTreeMap<&'a str, Vec<BTreeSet<&'a str>>>;
+
+/// The locks at a standstill: those that are full, and each of whose holders waits for a lock at a standstill.
+fn at_a_standstill(shown: &[Value]) -> Waits<'_> {
     let full = |lock: &&Value| {
         let holders = list(lock, "holders").len();
         lock["permits"]
@@ -29,20 +49,21 @@ pub(super) fn circle<'a>(shown: &'a [Value], from: Option<&str>) -> Option<Vec<&
             .collect()
     };
     let held = shown.iter().filter(full);
-    let mut still: BTreeMap<&str, Vec<BTreeSet<&str>>> = held
+    let mut still: Waits<'_> = held
         .filter_map(|lock| Some((lock["lock"].as_str()?, waits(lock))))
         .collect();
     loop {
         let names: BTreeSet<_> = still.keys().copied().collect();
         still.retain(|_, holders| holders.iter().all(|waits| !waits.is_disjoint(&names)));
         if still.len() == names.len() {
-            break;
+            return still;
         }
     }
-    let first = still
-        .keys()
-        .find(|name| from.is_none_or(|from| from == **name));
-    let mut path = vec![*first?];
+}
+
+/// The circle that the waits lead to from the lock `first`.
+fn circle_from<'a>(first: &'a str, still: &Waits<'a>) -> Option<Vec<&'a str>> {
+    let mut path = vec![first];
     loop {
         let next = still.get(path.last()?)?.first()?;
         let next = *next.iter().find(|name| still.contains_key(*name))?;
@@ -148,9 +169,35 @@ mod tests {
             ),
         ];
         for (locks, expected, why) in cases {
-            let found = circle(&locks, None).map(|circle| in_words(&circle));
+            let found: Vec<_> = circles(&locks)
+                .iter()
+                .map(|circle| in_words(circle))
+                .collect();
 
-            assert_eq!(found.as_deref(), expected, "{why}");
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{why}");
         }
+    }
+
+    #[test]
+    fn each_of_several_circles_is_found_once() {
+        let pair = |one: &str, other: &str| {
+            let (first, second) = (format!("{one}-run"), format!("{other}-run"));
+            [
+                lock(one, 1, &[&first], &[(&second, "")]),
+                lock(other, 1, &[&second], &[(&first, "")]),
+            ]
+        };
+        let locks = [pair("a", "b"), pair("c", "d")].concat();
+
+        let found: Vec<_> = circles(&locks)
+            .iter()
+            .map(|circle| in_words(circle))
+            .collect();
+
+        assert_eq!(
+            found,
+            ["a waits for b waits for a", "c waits for d waits for c"]
+        );
+        assert_eq!(circle(&locks, "d"), Some(vec!["d", "c", "d"]));
     }
 }

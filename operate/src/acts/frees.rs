@@ -3,58 +3,70 @@
 //! They answer what an operator wants to know first: what the oldest holder does, what a check does about it and by
 //! when, and what an operator can do. Of a semaphore, that is the permit that has been held the longest.
 
-use super::holder::{latest, why, words};
-use lockstep_core::domain::{HolderId, LockRecord, Mode, Timestamp, rfc3339};
+use super::holder::{latest, through, why, words};
+use lockstep_core::domain::{HolderId, LockRecord, Mode, Permits, Timestamp, rfc3339};
 use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
 
-/// The sentences for `record` at `now`. `oldest` is its oldest holder.
+/// The sentences for `record` at `now`. `oldest` is its oldest holder, and `first` the capacity that the first waiter
+/// asks for.
 ///
 /// What is in the way first counts: a closed lock grants nothing, whatever its holders do.
 pub(super) fn frees(
     record: &LockRecord,
     oldest: Option<(&HolderId, &Verdict)>,
+    first: Option<Permits>,
     now: Timestamp,
 ) -> String {
+    let held = oldest.filter(|_| !record.has_room());
+    let held = held.map(|(holder, verdict)| of_holder(holder, verdict, record, now));
     // An expired pause counts as no pause.
-    let closed = Some(&record.gate.mode).filter(|mode| !mode.is_open(now));
-    match (closed, oldest) {
-        (Some(Mode::Paused { until, .. }), held) => {
-            let how = match until {
-                Some(end) => format!("Wait until {}, or resume the lock", rfc3339(*end)),
-                None => "Resume the lock".to_owned(),
-            };
-            match held {
+    match &record.gate.mode {
+        mode if mode.is_open(now) => held.unwrap_or_else(|| with_room(record, first, now)),
+        Mode::Open => held.unwrap_or_else(|| with_room(record, first, now)),
+        Mode::Paused { until, .. } => {
+            let until = until.map(|end| format!("until {}, or ", rfc3339(end)));
+            let paused = format!(
+                "The lock is paused {}until you resume it: it grants no permit before.",
+                until.unwrap_or_default()
+            );
+            [Some(paused), held]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
+        Mode::Frozen { note } => {
+            let check = match oldest {
                 Some(_) => {
-                    format!("{how}; its holders keep their permits until then or their end.")
+                    "Check whether that run is at work. If it may not go on, stop or evict it first."
                 }
-                None => format!("{how}."),
-            }
+                None => "Make sure first that nothing of that run is at work.",
+            };
+            format!("The lock is frozen until you resume it: {note}. {check}")
         }
-        (Some(_), None) => {
-            "Resume the lock, once nothing of the run that it froze for is at work.".to_owned()
-        }
-        (Some(_), Some((holder, _))) => {
-            format!("Check whether {holder} is at work, stop or evict it, then resume the lock.")
-        }
-        (None, Some((holder, verdict))) if !record.has_room() => {
-            of_holder(holder, verdict, record.due, now)
-        }
-        (None, _) if record.gate.not_before > now => {
-            let until = rfc3339(record.gate.not_before);
-            format!("A permit is free, and the lock rests until {until}.")
-        }
-        (None, _) => "A permit is free.".to_owned(),
+    }
+}
+
+/// The sentences for a lock with a free permit.
+fn with_room(record: &LockRecord, first: Option<Permits>, now: Timestamp) -> String {
+    if record.gate.not_before > now {
+        let until = rfc3339(record.gate.not_before);
+        return format!("A permit is free, and the lock rests until {until}.");
+    }
+    match first.filter(|asked| *asked != record.permits && !record.holders.is_empty()) {
+        Some(asked) => format!(
+            "A permit is free, but the first waiter asks for permits {} at a lock of permits {}: it gets its turn once no \
+             run holds the lock.",
+            asked.get(),
+            record.permits.get()
+        ),
+        None => "A permit is free.".to_owned(),
     }
 }
 
 /// What `holder` does, what a check does about it and by when, and what an operator can do.
-fn of_holder(
-    holder: &HolderId,
-    verdict: &Verdict,
-    due: Option<Timestamp>,
-    now: Timestamp,
-) -> String {
-    let next = verdict.next(now);
+fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Timestamp) -> String {
+    let next = verdict.next(now).and_then(|next| through(record, next));
     let now_due = verdict.action != Action::Leave;
     let is_stopped = verdict.lease.exit.is_committed();
     let life = verdict.life(now);
@@ -62,14 +74,18 @@ fn of_holder(
         _ if is_stopped => format!("{holder} is being stopped."),
         Life::Alive(_) if verdict.lease.exit.ending.is_some() => format!("{holder} is ending."),
         Life::Alive(sign) => format!("{holder} holds the permit: {sign}."),
-        Life::Ended => format!("{holder} has ended."),
+        // A check marks it first, and frees the permit only later.
+        Life::Ended => match next.as_ref().map(|next| &next.action) {
+            Some(Action::Stop { why, .. }) => format!("{holder} has just ended: {why}."),
+            _ => format!("{holder} has ended."),
+        },
         Life::Silent => format!("The lease of {holder} has ended."),
         Life::Hidden(why) => format!("Whether {holder} is running is not known: {why}."),
     };
     let keeps = matches!(life, Life::Alive(_)) && verdict.lease.exit.ending.is_none() && !now_due;
     let release = keeps.then(|| "Its release frees the permit.".to_owned());
     let checked = next.map(|next| {
-        let by = rfc3339(latest(&verdict.lease, &next, due));
+        let by = rfc3339(latest(&verdict.lease, &next, record.due));
         match keeps {
             true => format!(
                 "Without a further heartbeat, a check {} by {by}.",

@@ -4,11 +4,11 @@ use crate::contract::{ExecutionView, HolderView, NextView, TaskView};
 use lockstep::error::Error;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
-    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, Seconds, TaskArn,
-    Timestamp, rfc3339,
+    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
+    Seconds, StopReason, TaskArn, Timestamp, rfc3339,
 };
 use lockstep_core::recovery::{
-    Action, ExecutionObservation, Next, TaskObservation, Verdict, WorkObservation,
+    Action, Commitment, ExecutionObservation, Next, TaskObservation, Verdict, WorkObservation,
 };
 
 /// Time between two sweeps: the schedule of the template.
@@ -115,6 +115,27 @@ pub(super) fn words(action: &Action) -> (&'static str, &'static str) {
             "reportMissingEvidence",
             "raises the alert that evidence is missing",
         ),
+    }
+}
+
+/// The action as the gate of the lock allows it: a lock that is closed does not freeze, and stops no holder for a run
+/// that it would not let in.
+pub(super) fn through(record: &LockRecord, next: Next) -> Option<Next> {
+    let gate = &record.gate;
+    match &next.action {
+        Action::Freeze { .. } => gate.mode.is_open(next.from).then_some(next),
+        Action::Stop {
+            commit: Commitment::Stop(StopReason::Replaced),
+            ..
+        } if record.has_room() => None,
+        Action::Stop {
+            commit: Commitment::Stop(StopReason::Replaced),
+            ..
+        } => Some(Next {
+            from: next.from.max(gate.opens_at()?),
+            ..next
+        }),
+        _ => Some(next),
     }
 }
 

@@ -5,7 +5,7 @@
 //! written: live state is read as a check reads it, and not acted on.
 
 use super::frees::frees;
-use super::holder::{judge, next_view, view};
+use super::holder::{judge, next_view, through, view};
 use super::{concurrently, history};
 use crate::contract::{
     CheckedHistory, ClosedView, HolderView, LockState, OutcomesView, ShowResponse, WaiterView,
@@ -14,9 +14,8 @@ use futures_util::stream::TryStreamExt;
 use lockstep::contract::InvalidRequest;
 use lockstep::error::Error;
 use lockstep::events::HistoryScope;
-use lockstep::recovery::{Action, Commitment, Next};
 use lockstep::service::{Deps, Ports};
-use lockstep_core::domain::{LockKey, LockRecord, StopReason, Timestamp, WaiterId, rfc3339};
+use lockstep_core::domain::{LockKey, LockRecord, Permits, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
 /// Most waiters whose items are read.
@@ -62,7 +61,12 @@ where
         skipped_in_a_row: last.skips.map(|skips| in_a_row(&skips, granted)),
         lock: lock.to_string(),
         state: LockState::of(&record, now),
-        frees: frees(&record, judged.clone().next(), now),
+        frees: frees(
+            &record,
+            judged.clone().next(),
+            first_asks(deps, lock, &record).await,
+            now,
+        ),
         closed: ClosedView::of(&record.gate.mode, &last.acts, now),
         permits: record.permits.get(),
         holders: judged
@@ -83,27 +87,6 @@ where
     })
 }
 
-/// The action as the gate of the lock allows it: a lock that is closed does not freeze, and stops no holder for a run
-/// that it would not let in.
-fn through(record: &LockRecord, next: Next) -> Option<Next> {
-    let gate = &record.gate;
-    match &next.action {
-        Action::Freeze { .. } => gate.mode.is_open(next.from).then_some(next),
-        Action::Stop {
-            commit: Commitment::Stop(StopReason::Replaced),
-            ..
-        } if record.has_room() => None,
-        Action::Stop {
-            commit: Commitment::Stop(StopReason::Replaced),
-            ..
-        } => Some(Next {
-            from: next.from.max(gate.opens_at()?),
-            ..next
-        }),
-        _ => Some(next),
-    }
-}
-
 /// How many of `skips` came after the latest grant.
 pub(super) fn in_a_row(skips: &[Timestamp], granted: Timestamp) -> u32 {
     let later = skips.iter().filter(|at| **at > granted);
@@ -120,6 +103,19 @@ pub(super) async fn existing<P: Ports>(
         let rule = "the name of a lock that was acquired or paused before";
         InvalidRequest::new("lock", format!("\"{lock}\""), rule)
     })?)
+}
+
+/// The capacity that the first waiter asks for. It is read where a permit is free beside holders: only there another
+/// capacity keeps the waiter from its turn.
+async fn first_asks<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    record: &LockRecord,
+) -> Option<Permits> {
+    let (first, _) = record.first_waiter().filter(|_| record.has_room())?;
+    // A damaged item is shown at its waiter.
+    let item = deps.store().load_waiter(lock, first).await.ok()?;
+    item.map(|waiter| waiter.terms.permits)
 }
 
 /// The first waiters, each with its side item. The record has only their short names.

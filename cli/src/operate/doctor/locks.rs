@@ -100,14 +100,20 @@ fn name_of(lock: &Value) -> &str {
 
 /// Locks whose holders wait for each other. None of them is granted again until a wait ends.
 fn circular(shown: &[Value]) -> Check {
-    let circle = waits::circle(shown, None);
-    let found = circle.as_ref().map(|circle| waits::in_words(circle));
+    let circles = waits::circles(shown);
+    let circles: Vec<_> = circles
+        .iter()
+        .map(|circle| waits::in_words(circle))
+        .collect();
     let advice = "evict one of the holders; have all runs take these locks in the same order, and limit each wait by \
                   waitSeconds";
     Check::new(
         "waiting in a circle",
-        found.is_none(),
-        found.unwrap_or_else(|| "none".into()),
+        circles.is_empty(),
+        match circles.is_empty() {
+            true => "none".into(),
+            false => circles.join("; "),
+        },
         advice,
     )
 }
