@@ -61,7 +61,7 @@ fn the_reference_has_each_parameter_with_default_range_and_words() {
 
     assert_eq!(names(&rows), declared.keys().copied().collect());
     for row in &rows {
-        let fields = &declared[row[0].trim_matches('`')];
+        let fields = &declared[row[0].split('`').nth(1).unwrap()];
         match value(fields, "Default").unwrap() {
             "" => assert!(row[1].starts_with("empty: "), "{row:?}"),
             default => assert_eq!(row[1].trim_matches('`'), default, "{row:?}"),
@@ -98,7 +98,7 @@ fn each_parameter_goes_to_what_its_row_names() {
         "LOCKSTEP_RUN_KEY_RETENTION_DAYS: !Ref RunKeyRetentionDays",
         "RaisesAlarms: !Equals [!Ref Alarms, \"true\"]",
         "Endpoint: !Ref AlarmEmail",
-        "KmsMasterKeyId: !If [EncryptsAlarms, !Ref AlarmKmsKeyArn, !Ref \"AWS::NoValue\"]",
+        "KmsMasterKeyId: !If [EncryptsAlarms, !Ref AlarmKmsKeyArn, !If [Encrypts, !Ref KmsKeyArn, !Ref \"AWS::NoValue\"]]",
     ] {
         assert!(template.contains(line), "{line}");
     }
@@ -141,12 +141,4 @@ fn the_reference_has_each_metric_with_its_unit_and_its_dimension() {
     });
     let expected: BTreeSet<_> = all.into_iter().chain(of_stack).collect();
     assert_eq!(stated.collect::<BTreeSet<_>>(), expected);
-    let words = [
-        (16, "sixteen metrics in all"),
-        (3, "Three metrics are of the stack"),
-    ];
-    for ((count, words), has) in words.into_iter().zip([all.len(), of_stack.len()]) {
-        assert_eq!(count, has);
-        assert!(section.contains(words), "{words}");
-    }
 }
