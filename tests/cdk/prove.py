@@ -177,7 +177,7 @@ def in_a_workflow():
     machines = client("stepfunctions").list_state_machines()["stateMachines"]
     [arn] = [one["stateMachineArn"] for one in machines if "MonthEnd" in one["name"]]
     run = ended(start(arn, {}), 60)
-    if (run["status"], run.get("output")) != ("SUCCEEDED", '{"report": "SUCCEEDED"}'):
+    if (run["status"], json.loads(run.get("output", "null"))) != ("SUCCEEDED", {"report": "SUCCEEDED"}):
         yield f"a workflow around the batch and guarded states has failed: {run}"
 
 
