@@ -25,7 +25,7 @@ _ERRORS = {
                "Lockstep.InvalidRequest", "Lockstep.Unavailable"),
     "ecs": ("ECS.ServerException", "ECS.ClientException", "AmazonECS.Unknown"),
     "states": ("StepFunctions.ExecutionAlreadyExistsException", "StepFunctions.AWSStepFunctionsException"),
-    "aws-sdk": ("Sfn.ExecutionDoesNotExistException", "Ecs.ClientException")}
+    "aws-sdk": ("Sfn.ExecutionDoesNotExistException", "Sfn.KmsAccessDeniedException", "Ecs.ClientException")}
 
 
 def items():
