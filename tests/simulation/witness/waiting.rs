@@ -31,7 +31,7 @@ struct Claims {
     users: Vec<HolderId>,
     /// Runs that have a place in the queue.
     waiters: Vec<HolderId>,
-    /// How many permits the waiters ask for.
+    /// The fewest permits that a waiter or a user asks for.
     permits: usize,
     /// When the rest of the lock after its last grant is over, in epoch milliseconds.
     rested_at: u64,
@@ -135,7 +135,9 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
         run.queued.is_some() && cloud.runs(holder) != Some(false)
     };
     let of_held_key = runs().filter(may_wait).find(|(_, run)| is_held(run));
-    let asked = waiters.iter().map(|(_, run)| run.terms.permits);
+    // A run that asks for more permits than a holder waits until no run holds the lock.
+    let asked = waiters.iter().chain(&users);
+    let asked = asked.map(|(_, run)| run.terms.permits);
     let name = |(holder, _): (&HolderId, _)| holder.clone();
     Claims {
         permits: asked.min().unwrap_or_default(),
