@@ -231,7 +231,7 @@ async fn a_lost_lease_is_learned_from_the_table_without_any_event() {
 }
 
 #[tokio::test]
-async fn a_table_that_takes_seconds_for_each_request_is_used_and_a_stop_is_bounded() {
+async fn a_slow_table_is_used_and_a_stop_is_bounded() {
     let scene = Scene::open("slow-table").await;
     let proxy = scene.table_proxy().await;
     proxy.slow_down(2_500);

@@ -53,7 +53,7 @@ async fn a_release_ends_its_state_and_frees_its_permit_exactly_once_and_a_late_b
 
 /// Its state machine was deleted and created again.
 #[tokio::test]
-async fn an_execution_that_is_started_again_under_its_arn_gets_the_earlier_grant() {
+async fn an_execution_under_a_reused_arn_gets_the_earlier_grant() {
     let (functions, grant) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(1);

@@ -1,7 +1,7 @@
 //! Finds out whether a deployment replaces the task of this worker.
 //!
 //! A protected task is not stopped by a deployment, and nothing tells it of one: a worker that is never idle would
-//! work on with the code of before for ever.
+//! keep running the old code.
 //!
 //! ```text
 //!  once a minute   DescribeTasks ─▶ its service, its deployment ─▶ DescribeServices ─▶ is that one still PRIMARY?

@@ -114,7 +114,7 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     };
     run.succeeded = true;
     let lock = run.terms.lock.clone();
-    // An evicted run is not waited for: what becomes of its work is nobody's to record.
+    // Lockstep does not record a success of an evicted run, so it meets no expectation.
     if !evicted {
         witness.done.entry(lock).or_default().push(world.now());
     }

@@ -10,9 +10,9 @@ use crate::recovery::{
     Action, Commitment, Evidence, ExecutionObservation, Ownership, WorkObservation, states,
 };
 
-/// The action on a holder whose execution runs. The order is that of certainty: what the run itself
-/// has reported, a stop that is committed, a replacement, a grant that is not confirmed, and
-/// silence last.
+/// The action on a holder whose execution runs. It checks the most certain evidence
+/// first: what the run itself has reported, a committed stop, a replacement, an unconfirmed grant, and silence
+/// last.
 pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let work = at_work(&evidence.work);
     // That no task is listed does not show that none runs, so at least one has to be seen stopped.
@@ -127,7 +127,7 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
         }
         Ownership::Unproven => {
             let why = format!("{why}, but neither its input nor its definition names the lock");
-            // A replaced holder is well: it is left at work, and its replacer goes on waiting.
+            // A replaced holder is healthy: it keeps running, and its replacer keeps waiting.
             match commit {
                 Commitment::Stop(StopReason::Stale) => Action::Freeze { why },
                 Commitment::Done if waits_in_vain => Action::Freeze { why },

@@ -242,7 +242,7 @@ fn a_holder_is_not_stopped_for_a_run_that_a_free_permit_lets_in() {
 
 /// A tick is delivered twice, and its first run is redriven while the second waits for the end of it.
 #[test]
-fn a_second_delivery_of_an_ending_run_does_not_replace_it_once_it_is_redriven() {
+fn a_redriven_run_is_not_replaced_by_a_second_delivery_of_its_tick() {
     let mut scene = Scene::ticking(1);
     let token = scene.token("a");
     scene.mark_ending("a", 1);
