@@ -32,7 +32,7 @@ async fn every_command_reports_a_damaged_lease_and_leaves_it_alone() {
     let scene = Scene::new("lease", 1).await;
     let a = holder("a");
     let lease = ["holders", a.as_str()];
-    let optional = "runUntil noProgressMs stallsAt runKey taskToken progress stale cluster family \
+    let optional = "runUntil maxRunMs noProgressMs stallsAt runKey taskToken progress stale cluster family \
                     replacedBy call";
     let mut all = damages(&lease, "token expiresAt leaseMs beatMs", optional);
     all.push(to(&["holders", a.as_str(), "stale"], text("shrug")));

@@ -82,7 +82,11 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
             reinstated += 1;
             let next = decided.next.as_ref().expect("a reinstatement writes");
             let back = &next.holders[holder];
-            let whole = |end: Timestamp| later(now, end.millis_since(lease.token.granted_at()));
+            let max_run = |end: Timestamp| match lease.max_run {
+                Some(most) => most.millis(),
+                None => end.millis_since(lease.token.granted_at()),
+            };
+            let whole = |end: Timestamp| later(now, max_run(end));
             let expected = Lease {
                 expires_at: now.plus(lease.pace.length),
                 run_until: lease.run_until.map(whole),

@@ -35,6 +35,9 @@ pub struct Lease {
     pub pace: Pace,
     /// When the run must be over (`maxRunSeconds`).
     pub run_until: Option<Timestamp>,
+    /// How long the run may take: a restart sets `run_until` from it. A lease that an older version granted has a
+    /// `run_until` without it.
+    pub max_run: Option<Seconds>,
     /// Longest time without a change in the progress of the run (`noProgressSeconds`).
     pub no_progress: Option<Seconds>,
     /// When the run counts as stalled unless its progress changes.
@@ -219,15 +222,15 @@ impl Lease {
         self.run_until.is_some() || self.no_progress.is_some()
     }
 
-    /// The lease with limits that begin at `now`, for a holder that asks again for a run of `max_run` and has sent no
-    /// heartbeat yet: it learns of its grant only now. `None` if its limits stay.
+    /// The lease with limits that begin at `now`, for a holder that asks again and has sent no heartbeat yet: it
+    /// learns of its grant only now. `None` if its limits stay.
     ///
     /// The end of the lease stays, too, and the limits begin before it. So a holder that repeats its request without
     /// a heartbeat gains the length of one lease at most.
     #[must_use]
-    pub fn learned(&self, max_run: Option<Seconds>, now: Timestamp) -> Option<Self> {
+    pub fn learned(&self, now: Timestamp) -> Option<Self> {
         let before = |end: Timestamp, length: Seconds| end.millis().saturating_sub(length.millis());
-        let ran = self.run_until.zip(max_run);
+        let ran = self.run_until.zip(self.max_run);
         let moved = self.stalls_at.zip(self.no_progress);
         let began = [ran, moved].into_iter().flatten();
         let began = began.map(|(end, length)| before(end, length)).max()?;
@@ -235,7 +238,7 @@ impl Lease {
         let has_beat = self.renewed_at() > began || self.beat.is_some() || self.progress.is_some();
         let begin = now.min(self.expires_at);
         (!has_beat && begin > began).then(|| Self {
-            run_until: self.run_until.and(max_run).map(|most| begin.plus(most)),
+            run_until: self.max_run.map(|most| begin.plus(most)),
             stalls_at: self.no_progress.map(|most| begin.plus(most)),
             ..self.clone()
         })
@@ -344,8 +347,11 @@ impl Lease {
     #[must_use]
     pub fn restarted(&self, why: Restart, now: Timestamp) -> Self {
         let granted = self.token.granted_at();
-        let whole =
-            |end: Timestamp| Timestamp::from_millis(now.millis() + end.millis_since(granted));
+        let whole = |end: Timestamp| {
+            let most = self.max_run.map(Seconds::millis);
+            let most = most.unwrap_or_else(|| end.millis_since(granted));
+            Timestamp::from_millis(now.millis() + most)
+        };
         let renewed = self.renewed(now, None, None);
         let Exit {
             replaced_by,

@@ -89,6 +89,7 @@ impl Terms {
                 heartbeat: self.heartbeat,
             },
             run_until: self.max_run.map(|most| now.plus(most)),
+            max_run: self.max_run,
             no_progress: self.no_progress,
             stalls_at: self.no_progress.map(|most| now.plus(most)),
             progress: None,

@@ -49,7 +49,7 @@ worlds! {
 
     fn a_redriven_run_that_yielded_succeeds_only_by_its_work:
         1, [YIELDS, REFUSE], may { beats: 2, crashes: 1, redrives: 1, leaps: 1 },
-        with { own_ends: true, quick_checks: true, quick_calls: true } => 77531,
+        with { own_ends: true, quick_checks: true, quick_calls: true } => 77612,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Yielded, refused: Held, refused: LeaseLost, then: end the heartbeat";
 
@@ -86,7 +86,7 @@ worlds! {
 
     fn a_run_that_polls_and_one_that_yields_and_is_redriven_keep_apart:
         1, [YIELDS, POLLS], may { redrives: 1, crashes: 1, beats: 2, leaps: 1 },
-        with { quick_checks: true, quick_calls: true } => 68064,
+        with { quick_checks: true, quick_calls: true } => 68149,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Reinstated, Released",
         "Released already, Renewed, Yielded, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";

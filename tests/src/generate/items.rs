@@ -101,7 +101,7 @@ fn mode() -> impl Strategy<Value = Mode> {
 
 fn lease() -> impl Strategy<Value = Lease> {
     let bounds = (
-        option::weighted(0.3, time()),
+        option::weighted(0.3, (time(), option::of(length()))),
         option::weighted(0.3, (length(), time())),
     );
     let call = option::weighted(0.2, (0..4_u8, time()));
@@ -120,7 +120,7 @@ fn lease() -> impl Strategy<Value = Lease> {
         |(
             expires_at,
             length,
-            (run_until, progress),
+            (max_run, progress),
             stale,
             (beat, call),
             ((run_key, by, parent), (suspect, ending, redrives)),
@@ -131,7 +131,8 @@ fn lease() -> impl Strategy<Value = Lease> {
                 length,
                 heartbeat: Seconds::of(length.get() / 2),
             },
-            run_until,
+            run_until: max_run.map(|(end, _)| end),
+            max_run: max_run.and_then(|(_, length)| length),
             no_progress: progress.map(|(length, _)| length),
             stalls_at: progress.map(|(_, end)| end),
             progress: progress.map(|_| "row 7".into()),

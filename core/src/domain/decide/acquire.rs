@@ -150,7 +150,7 @@ fn held_already(
     // the attempt before would be taken for the end of this one.
     let redriven = acquire.terms.redrives > lease.redrives;
     // The answer that told it of its grant was lost: its time begins now.
-    let learned = lease.learned(acquire.terms.max_run, now);
+    let learned = lease.learned(now);
     let learned = learned.filter(|_| !redriven && lease.call.is_none());
     let is_new = learned.is_some();
     let lease = &match redriven {

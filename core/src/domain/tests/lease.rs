@@ -205,6 +205,23 @@ fn a_restarted_run_has_its_whole_time_and_keeps_what_its_reason_says() {
 }
 
 #[test]
+fn a_run_that_restarts_twice_has_its_time_each_time() {
+    let granted = marked();
+    let by_an_older_version = Lease {
+        max_run: None,
+        ..granted.clone()
+    };
+    // Without its length, the time of the first restart counts from the grant at 100 s.
+    for (lease, run_until) in [(granted, 2_300), (by_an_older_version, 3_200)] {
+        let once = lease.restarted(Restart::Redriven(1), at(1_000));
+        let twice = once.restarted(Restart::Redriven(2), at(2_000));
+
+        assert_eq!(once.run_until, Some(at(1_300)));
+        assert_eq!(twice.run_until, Some(at(run_until)));
+    }
+}
+
+#[test]
 fn no_task_token_is_in_a_lease_without_secrets() {
     let kept = marked().without_secrets();
 

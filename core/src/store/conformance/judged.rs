@@ -132,6 +132,7 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
         with(|lease| lease.expires_at = at(1)),
         with(|lease| lease.pace.length = Seconds::of(1)),
         with(|lease| lease.pace.heartbeat = Seconds::of(1)),
+        with(|lease| lease.max_run = Some(Seconds::of(1))),
         with(|lease| lease.no_progress = Some(Seconds::of(1))),
         with(|lease| lease.progress = Some("done".into())),
         with(|lease| lease.stale = StalePolicy::Yield),

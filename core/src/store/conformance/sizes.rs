@@ -7,7 +7,7 @@ use super::samples::{
 };
 use crate::domain::{
     Assign, Call, Clause, Ending, EndingCause, Exit, Lease, LockRecord, QUEUE_MAX, RunGuard, RunId,
-    TaskSet, TaskToken, Timestamp, Work,
+    Seconds, TaskSet, TaskToken, Timestamp, Work,
 };
 use crate::store::{Commit, LockStore};
 
@@ -82,6 +82,7 @@ fn longest_lease(number: usize) -> Lease {
     Lease {
         expires_at: Timestamp::MAX,
         run_until: Some(Timestamp::MAX),
+        max_run: Some(Seconds::of(u32::MAX)),
         stalls_at: Some(Timestamp::MAX),
         progress: Some(text(256)),
         run_key: Some(run_key(&text(512))),

@@ -208,6 +208,7 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
             heartbeat: reader.length("beatMs")?,
         },
         run_until: reader.time_if_any("runUntil")?,
+        max_run: reader.length_if_any("maxRunMs")?,
         no_progress: reader.length_if_any("noProgressMs")?,
         stalls_at: reader.time_if_any("stallsAt")?,
         expect_every: reader.length_if_any(EXPECT_EVERY)?,

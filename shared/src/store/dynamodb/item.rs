@@ -153,7 +153,7 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 /// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
 /// because DynamoDB adds numbers but does not multiply them: a renewal is
 /// `expiresAt = now + leaseMs`.
-pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 25] {
+pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 26] {
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
         // A lease from before this attribute existed stays without it.
@@ -171,6 +171,7 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         ("leaseMs", Some(length(lease.pace.length))),
         ("beatMs", Some(length(lease.pace.heartbeat))),
         ("runUntil", millis(lease.run_until)),
+        ("maxRunMs", lease.max_run.map(length)),
         ("noProgressMs", lease.no_progress.map(length)),
         ("stallsAt", millis(lease.stalls_at)),
         ("progress", lease.progress.as_deref().map(text)),

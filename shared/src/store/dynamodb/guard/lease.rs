@@ -25,6 +25,7 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
     }
     for name in [
         "runUntil",
+        "maxRunMs",
         "noProgressMs",
         "stallsAt",
         "suspectAt",
