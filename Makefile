@@ -3,33 +3,32 @@
 STACK     := tests/stack/lockstack
 FUNCTIONS := acquire-lock heartbeat release-lock check-running-executions reaper operate
 TOOLS     := $(or $(LOCKSTEP_CACHE),$(HOME)/.cache/lockstep)/bin
-# All of the workspace, always: each other choice of crates and features is another build of the SDKs. Clippy compiles
-# it, as `cargo clippy` makes it do, but to the end: one build is linted and tested. What is deployed comes from rustc.
-CLIPPY    := env RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings
+# One build has the tests, and the functions and the command as the local stack runs them: what they share, the SDKs above
+# all, is built once. So it is of all of the workspace, always: each other choice of crates and features is another build of
+# the SDKs. Clippy compiles it, as `cargo clippy` makes it do, but to the end: one build is linted and tested. It is linked
+# statically, so that the command runs in any image. What is shipped comes from rustc, in the profile release.
+CLIPPY    := env RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings \
+             CARGO_BUILD_TARGET=$(shell uname -m)-unknown-linux-gnu RUSTFLAGS=-Ctarget-feature=+crt-static
 ALL       := --quiet --workspace --all-features
 TESTS     := $(CLIPPY) cargo test $(ALL)
 # Tests with real clocks get a second try, which is reported.
 AGAIN     := tests/checks/again $(TESTS)
 # Tests of the deployed stack wait most of the time, for leases and containers.
 WAITING   := -- --test-threads=6
-# The command is linked statically, so that it runs in any image. Another ARCH needs its Rust standard
-# library, and a linker for it; flags for one target only keep build scripts out of it.
+# The command as it is shipped is linked statically, too. Another ARCH needs its Rust standard library, and a linker
+# for it; flags for one target only keep build scripts out of it.
 ARCH      := $(shell uname -m)
 TARGET    := $(ARCH)-unknown-linux-gnu
 # The functions that are deployed are for the processor that the template names by default. Another one goes into the stack's
 # parameter Architecture too.
 ARCHITECTURE := $(shell awk '/^  Architecture:/ {found = 1} found && /Default:/ {print $$2; exit}' infra/template.yaml)
+BUILT     := target/$(TARGET)/debug
 STATIC    := CARGO_TARGET_DIR=target/static RUSTFLAGS="-C target-feature=+crt-static"
-# The local stack runs functions and command from one build: what they share, the SDKs above all, is built once. So
-# its functions are static too, where `make build` leaves the linker to cargo-lambda. Features count for all of a build:
-# without the functions' own one, the command keeps its log lines below info.
-LOCAL     := $(STATIC) cargo lambda build --quiet --compiler cargo --lambda-dir target/lambda --profile local \
-             --no-default-features \
-             $(addprefix -p ,$(FUNCTIONS))
+LAMBDA    := $(CLIPPY) cargo lambda build --compiler cargo --lambda-dir target/lambda $(ALL) $(addprefix --bin ,$(FUNCTIONS))
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help checked built beside deployable deployed computed check fmt lint audit purity macos test test-unit test-contract test-model test-sim test-undefined \
+.PHONY: help checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-sizes test-cdk linear storm soak mutants promises promises-seen verify-aws
 
@@ -72,14 +71,10 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 test: checked test-unit test-contract beside deployed ## [25 min cold] all levels, and the checks
 	@echo "all levels passed"
 
-# The validators use one core while the last crates of a build use the other.
+# The validators use one core while the last crates of a build use the other. One build of all levels keeps the cores
+# busy: a level by itself is one crate at its end.
 checked: tools
-	@$(MAKE) --no-print-directory -j2 fmt promises validate built
-
-# One build of all levels keeps the cores busy: a level by itself is one crate at its end. The core is checked behind
-# it, since cargo lets only one build at a time into a folder.
-built: lint
-	@$(MAKE) --no-print-directory purity
+	@$(MAKE) --no-print-directory -j2 fmt promises validate lint
 
 # These levels wait most of the time: what the next ones need is built beside them.
 beside:
@@ -91,10 +86,12 @@ deployed:
 
 # These only compute, so they get the time that is left beside the levels that wait.
 computed:
-	@nice -n 19 $(MAKE) --no-print-directory -j1 test-model test-sim test-undefined test-figures macos
+	@nice -n 19 $(MAKE) --no-print-directory -j1 purity test-scripts test-model test-sim test-undefined test-figures macos
 
 test-unit: ## [a few s] pure code
 	$(TESTS) --lib --bins
+
+test-scripts: tools ## [30 s] the scripts that check and measure
 	tests/mutants/mutants test
 	tests/checks/again-test
 	tests/promises/test_check.py
@@ -114,7 +111,7 @@ test-sim: ## [45 s] seeded simulations of all functions under faults; LOCKSTEP_S
 	$(TESTS) --test simulation
 
 test-undefined: deployable ## [30 s] no expression of a definition is without a value where AWS refuses that
-	tests/stack/lockstack undefined target/static/$(TARGET)/local/lockstep
+	tests/stack/lockstack undefined $(BUILT)/lockstep
 
 test-figures: tools ## [20 s] instructions of a decision and crates of a function, beside benches/figures.toml
 	$(CLIPPY) benches/guard
@@ -133,7 +130,7 @@ test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals,
 	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/landing/prove && tests/transcripts/record'
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
-	LOCKSTEP=target/static/$(TARGET)/local/lockstep infra/cdk/check
+	LOCKSTEP=$(BUILT)/lockstep infra/cdk/check
 
 test-page: functions ## [45 s] the page in headless Chromium, on the deployed stack; installs Chromium
 	tests/checks/with-stack --deploy tests/browser/prove
@@ -146,12 +143,11 @@ test-stack: tools ## the emulator against the AWS behaviour that the other level
 tools: ## install the pinned tools of the local stack
 	@$(STACK) install
 
-# With the demo, whose choice of features counts for the functions too: `make demo` and `make up` share one build.
 functions: tools ## build the functions for the local stack, and the demo
-	$(LOCAL) -p lockstep-live
+	$(LAMBDA) --bin demo
 
 deployable: tools ## build the functions and the `lockstep` command for the tests
-	$(LOCAL) -p lockstep-cli
+	$(LAMBDA) --bin lockstep
 
 build: tools ## build the functions as they are deployed, for ARCHITECTURE=arm64 or x86_64; the template's default is the default
 	cargo lambda build --release --$(subst _,-,$(ARCHITECTURE)) $(addprefix -p ,$(FUNCTIONS))
@@ -183,7 +179,7 @@ down: ## stop the local stack
 	$(STACK) down
 
 demo: functions ## [4 min cold] ten starts of one tick, a timeline, and overlaps: 0
-	tests/checks/with-stack --deploy target/static/$(TARGET)/local/demo
+	tests/checks/with-stack --deploy $(BUILT)/demo
 
 ##@ Measure and release
 

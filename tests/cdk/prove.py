@@ -13,7 +13,7 @@ from stackctl.settings import ACCOUNT, REGION, ROOT, architecture
 
 CDK = ROOT / "infra" / "cdk"
 STACK = "batches"
-COMMAND = ROOT / "target" / "static" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/local/lockstep"
+COMMAND = ROOT / "target" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/debug/lockstep"
 
 
 def cdk(*arguments, folder=CDK):

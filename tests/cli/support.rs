@@ -247,8 +247,8 @@ fn key(lock: &str) -> LockKey {
 pub(crate) fn binary() -> PathBuf {
     let built = || {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        let folder = lockstep_tests::repository().join("target/static");
-        folder.join(target).join("local/lockstep")
+        let folder = lockstep_tests::repository().join("target");
+        folder.join(target).join("debug/lockstep")
     };
     let binary = variable("LOCKSTEP_BINARY").map_or_else(built, PathBuf::from);
     assert!(

@@ -10,7 +10,7 @@ from probes.support import client, ended, start, wait_for
 from stackctl.settings import ROOT, architecture
 
 STACK, FIXTURE = stack_outputs("lockstep"), stack_outputs("lockstep-fixture")
-COMMAND = ROOT / "target" / "static" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/local/lockstep"
+COMMAND = ROOT / "target" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/debug/lockstep"
 ENVIRONMENT = {**os.environ, "LOCKSTEP_ACTOR": "jo@example.com", "AWS_REGION": "us-east-1"}
 
 
