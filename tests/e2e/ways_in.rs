@@ -241,6 +241,30 @@ async fn tells_held_from_failed(stack: &Stack, machine: &str) {
     assert!(failed.cause.contains("ExitCode"), "{failed:?}");
 }
 
+/// The error then has no description of an execution in its Cause.
+#[tokio::test]
+async fn a_run_that_could_not_be_started_is_a_failure_and_no_held_lock() {
+    let stack = stack().await;
+    let gone = format!("{}-gone", stack.output("ExclusiveRunStateMachineArn"));
+    for query in ["jsonpath", "jsonata"] {
+        let file = format!("../statemachines/examples/lock-held.{query}.asl.json");
+        let text = std::fs::read_to_string(file).expect("the example");
+        let text = text
+            .replace("${Partition}", "aws")
+            .replace("${ExclusiveRunStateMachineArn}", &gone);
+        let definition = serde_json::from_str(&text).expect("JSON");
+        let machine = stack.guarded(&definition).await;
+        let input = json!({ "lock": unique("gone"), "exit": "0" });
+
+        let run = stack.start_machine(&machine, &input).await;
+        let ended = stack.wait(&run, 60).await;
+
+        assert_eq!(ended.status, "FAILED", "{query}: {ended:?}");
+        assert!(visited(&stack, &run, "Report Failed").await, "{query}");
+        assert!(ended.cause.contains("exclusive"), "{query}: {ended:?}");
+    }
+}
+
 async fn visited(stack: &Stack, arn: &str, state: &str) -> bool {
     let events = stack.history(arn).await;
     let mut entered = events
