@@ -180,15 +180,27 @@ class Simulation(unittest.TestCase):
         self.assertGreater(one["limits"]["start"]["throttled"], 0)
         self.assertGreater(one["delay"][1], 1)
 
-    def test_a_throttled_run_task_fails_the_run_and_frees_its_lock(self):
-        none = replace(QUOTAS["run-task"], rate=1, size=1)
+    def test_a_run_whose_run_task_is_throttled_begins_its_work_later(self):
+        few = replace(QUOTAS["run-task"], rate=5, size=5)
         fargate = next(one for one in scenario.SCENARIOS if one.tasks)
 
-        one = self.simulate(QUOTAS | {"run-task": none}, chosen=fargate)
+        one = self.simulate(QUOTAS | {"run-task": few}, chosen=fargate)
 
-        self.assertGreater(one["failed"]["run-task"], 300)
-        # A lock that stayed held would refuse nearly all starts of a minute.
-        self.assertLess(one["skipped"], one["starts"] / 4)
+        self.assertEqual(one["failed"], {})
+        self.assertGreater(one["limits"]["run-task"]["throttled"], 100)
+        self.assertGreater(one["delay"][1], 1)
+
+    def test_a_run_whose_run_task_is_throttled_for_five_minutes_fails_and_frees_its_lock(self):
+        none = QUOTAS | {"run-task": replace(QUOTAS["run-task"], rate=1e-6, size=1)}
+        region = Region(none, SETTINGS, Options(limited=frozenset({"run-task"})), 1)
+        runs = Runs(region, Load(iter([0.0]), arrivals.one(), lambda: 10.0), sweep.Sweep(region, 5.0))
+        self.assertTrue(region.take("run-task"))
+        runs.begin()
+        region.clock.run(220)
+        self.assertEqual((runs.failed, len(runs.holders)), ({}, 1))
+        region.clock.run(400)
+
+        self.assertEqual((runs.failed, runs.holders, runs.begun), ({"run-task": 1}, {}, []))
 
     def test_a_run_enters_the_states_and_makes_the_calls_that_which_way_counts(self):
         region = Region(QUOTAS, SETTINGS, Options(limited=frozenset()), 1)

@@ -220,6 +220,37 @@ async fn a_retry_around_woven_states_waits_for_the_task_of_the_lost_answer() {
 }
 
 #[tokio::test]
+async fn a_run_task_that_starts_nothing_is_called_again_until_one_task_runs() {
+    let stack = stack().await;
+    let (throttled, full) = (unique("throttled"), unique("no-capacity"));
+    tokio::join!(
+        starts_later(
+            &stack,
+            &throttled,
+            Habit::RunTaskFails("ThrottlingException", false)
+        ),
+        starts_later(
+            &stack,
+            &full,
+            Habit::RunTaskPlacesNothing("RESOURCE:MEMORY")
+        ),
+    );
+}
+
+async fn starts_later(stack: &Stack, lock: &str, habit: Habit) {
+    stack.switch_on(habit, lock).await;
+    let run = stack.start(&stack.batch_input(lock).seconds(1.0)).await;
+    stack.wait_fired(lock, 3, 60).await;
+    stack.switch_off(habit, lock).await;
+
+    let ended = stack.wait(&run, 90).await;
+
+    assert_eq!(ended.status, "SUCCEEDED", "{ended:?}");
+    assert_eq!(one_at_a_time(stack, lock).await.len(), 1);
+    assert_eq!(stack.outcomes(lock).await, ["succeeded"]);
+}
+
+#[tokio::test]
 async fn the_lock_is_usable_after_a_run_task_that_started_nothing() {
     let stack = stack().await;
     for error in ["ClientException", "ServerException"] {

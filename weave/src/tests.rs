@@ -147,8 +147,7 @@ fn every_variable_that_the_guard_reads_is_one_that_it_assigns() {
         assigned.extend(names.iter().map(|entry| entry.name.clone()));
     });
     // Functions of JSONata, `$states`, and what an expression binds for itself aside.
-    let others =
-        "states beat floor max merge exists not type ceil min fromMillis millis contains name";
+    let others = "states beat floor max merge exists not type ceil min fromMillis millis contains string name";
     let mut read: BTreeSet<_> = guard::variables_of(&document.root).into_iter().collect();
     read.retain(|name| !others.split(' ').any(|other| other == name) && !assigned.contains(name));
 

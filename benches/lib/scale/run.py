@@ -29,21 +29,21 @@ class Load:
 
 class Run:
     __slots__ = ("lock", "wanted", "tries", "granted", "beat", "lease_end", "ended", "released", "due", "blame",
-                 "waits_for_beat", "failed")
+                 "waits_for_beat", "failed", "starts")
 
     def __init__(self, lock, wanted):
-        self.lock, self.wanted, self.tries = lock, wanted, 0
+        self.lock, self.wanted, self.tries, self.starts = lock, wanted, 0, 0
         self.granted = self.beat = self.lease_end = self.due = 0.0
         self.ended = self.released = self.waits_for_beat = self.failed = False
         self.blame = None
 
 
 class Call:
-    """One call of a function by a state: `since` its first attempt, throttled first by `by`."""
-    __slots__ = ("run", "step", "tries", "sdk", "since", "by", "cold", "granted")
+    """One call of a function by a state: `since` its first attempt, throttled first by `by`, and what follows."""
+    __slots__ = ("run", "step", "tries", "sdk", "since", "then", "by", "cold", "granted")
 
-    def __init__(self, run, step, since):
-        self.run, self.step, self.since = run, step, since
+    def __init__(self, run, step, since, then):
+        self.run, self.step, self.since, self.then = run, step, since, then
         self.tries = self.sdk = 0
         self.by, self.cold, self.granted = None, False, False
 
@@ -91,8 +91,8 @@ class Runs:
 
     # ---- calls of functions ----
 
-    def call(self, run, step):
-        self.try_call(Call(run, step, self.clock.now))
+    def call(self, run, step, then=None):
+        self.try_call(Call(run, step, self.clock.now, then))
 
     def try_call(self, call):
         blocked, call.cold = self.region.enter(call.step)
@@ -157,6 +157,8 @@ class Runs:
         if call.by:
             self.region.meters[call.by].delay(self.clock.now - call.since)
         run = call.run
+        if call.then:
+            return self.states(1, call.then, run)
         if call.step == "acquire":
             return self.granted(run) if call.granted else self.skip(run)
         if call.step == "release":
@@ -200,18 +202,29 @@ class Runs:
         return min(run.beat, self.settings.lease) + slack
 
     def granted(self, run):
-        self.states(self.settings.before_work, self.work, run)
+        self.states(self.settings.before_work, self.hold, run)
+
+    def hold(self, run):
+        """The two branches: the work, and the heartbeats."""
+        self.work(run)
+        self.call(run, "heartbeat")
 
     def work(self, run):
-        now = self.clock.now
-        if not self.region.take("run-task"):
-            # RunTask has no retry: the run fails, and releases its lock.
+        if self.region.take("run-task"):
+            if run.starts:
+                self.region.meters["run-task"].delay(self.clock.now - run.granted)
+            self.begun.append(self.clock.now - run.wanted)
+            return self.clock.after(self.load.work(), self.worked, run)
+        run.starts += 1
+        if run.starts > self.settings.starts:
             run.failed = True
             self.failed["run-task"] = self.failed.get("run-task", 0) + 1
-            return self.states(1, self.call, run, "release")
-        self.begun.append(now - run.wanted)
-        self.clock.after(self.load.work(), self.worked, run)
-        self.call(run, "heartbeat")
+            return self.states(3, self.call, run, "release")
+        wait = min(self.settings.start_most, self.settings.start_first * 2 ** (run.starts - 1))
+        self.states(2, self.clock.after, wait * self.random.uniform(0.75, 1.25), self.confirm, run)
+
+    def confirm(self, run):
+        self.states(1, self.call, run, "heartbeat", self.work)
 
     def next_beat(self, run):
         if not run.ended:

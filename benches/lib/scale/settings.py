@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 GRANTED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Run Exclusively"]
 WORK = ["Begin Work", "Run Batch", "Was Work Stopped", "Release Lock"]
+AGAIN = ["May Start Again", "Wait For Capacity", "Confirm Lease", "Run Batch"]
 SKIPPED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Report Skip"]
 KB = 1024
 # The errors of a state whose function Lambda does not start, and whose function DynamoDB throttles.
@@ -58,6 +59,9 @@ class Settings:
     before_work: int
     after_work: int
     after_skip: int
+    starts: int
+    start_first: int
+    start_most: int
     retries: dict
     calls: dict
     units: dict
@@ -155,8 +159,8 @@ def of_definition(definition):
     follow(where, work, WORK)
     keep = branches[1]["States"]["Keep Lease"]
     call = json.dumps(keep["Arguments"])
-    if "Retry" in work["Run Batch"]:
-        raise SettingError(f"{where}: Run Batch has a Retry, but the simulation has a throttled RunTask fail the run")
+    follow(where, work, AGAIN)
+    pause = work["Wait For Capacity"]["Seconds"]
     split = WORK.index("Run Batch") + 1
     return {
         "before_lock": GRANTED.index("Acquire Lock") + 1,
@@ -167,6 +171,9 @@ def of_definition(definition):
         "beat_most": number(r"maxHeartbeatSeconds : (\d+)", where, keep["TimeoutSeconds"]),
         "beat_share": number(r"\$answer\.grant\.token\]\) / (\d+)", where, keep["TimeoutSeconds"]) // 1000,
         "lease_beats": number(r"(\d+) \* \(\$beat \+ 1\)", where, call),
+        "starts": number(r"\$starts < (\d+)", where, json.dumps(work["May Start Again"])),
+        "start_first": number(r"(\d+) \* \$power\(2, \$starts - 1\)", where, pause),
+        "start_most": number(r"\$min\(\[(\d+), ", where, pause),
         "retries": {error: {"acquire": retry(states["Acquire Lock"], error), "heartbeat": retry(keep, error),
                             "release": retry(work["Release Lock"], error)} for error in (REFUSED, UNAVAILABLE)},
     }

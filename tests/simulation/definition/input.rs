@@ -65,6 +65,50 @@ fn work_that_cannot_be_started_or_found_is_refused() {
 }
 
 #[test]
+fn a_run_is_one_task() {
+    for count in [json!(2), json!(0), json!("1"), Value::Bool(true)] {
+        let shown = count.as_str().map_or(count.to_string(), str::to_owned);
+        let fault = format!(
+            "field work.runTask.Count is {shown}, but must be 1, or left out: a run is one task"
+        );
+        refuses(json!({ "work": { "runTask": { "Count": count } } }), &fault);
+    }
+    takes(json!({ "work": { "runTask": { "Count": 1 } } }));
+}
+
+/// The state machine of the caller is where `Name.$` is computed; Step Functions itself knows only `Name`.
+#[test]
+fn arguments_of_run_task_that_step_functions_does_not_know_are_refused() {
+    let with = |field: &str, value: Value| json!({ "work": { "runTask": { field: value } } });
+    let overrides =
+        |container: Value| with("Overrides", json!({ "ContainerOverrides": [container] }));
+    for (work, key) in [
+        (with("launchType", json!("FARGATE")), "launchType"),
+        (with("Cluster.$", json!("$.cluster")), "Cluster.$"),
+        (with("", json!({ "a": 1 })), "a"),
+        (
+            overrides(json!({ "Name": "job", "command": [] })),
+            "command",
+        ),
+        (
+            overrides(json!({ "Name": "job", "Command.$": "$.command" })),
+            "Command.$",
+        ),
+    ] {
+        let fault = format!(
+            "field work.runTask has the key {key}, but keys must be as Step Functions writes the arguments of \
+             ecs:runTask: in PascalCase, such as TaskDefinition, and without .$"
+        );
+        refuses(work, &fault);
+    }
+    let values = ["{\"a\":1}", "{", ",", ",\"a\":", "x.$\":", "a", "\\", "{\\"];
+    let command = json!({ "Name": "job", "Command": values, "Environment": [
+        { "Name": "a.$", "Value": "{" }, { "Name": ",", "Value": "b" },
+    ] });
+    takes(overrides(command));
+}
+
+#[test]
 fn a_workflow_that_cannot_be_started_or_found_is_refused() {
     let machine = "field work.startExecution.StateMachineArn must be a string: the ARN of a Standard state machine";
     let name = "field work.startExecution.Name must be left out: the name of the execution follows from the grant";

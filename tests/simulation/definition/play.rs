@@ -199,6 +199,11 @@ impl Play {
         self
     }
 
+    pub(super) fn fails(self, state: &str, failure: Failure) -> Self {
+        self.script.add(state, Answer::Fails(failure));
+        self
+    }
+
     /// Answers calls of `state` by the words of `script`, in their order: the name of an error
     /// fails, `hangs` gives no answer, and other words are those of [`said`].
     pub(super) fn answers(self, state: &str, script: &str) -> Self {

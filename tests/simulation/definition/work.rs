@@ -18,9 +18,7 @@ fn a_failure_that_leaves_no_task_releases_the_lock_as_failed() {
         "ECS.InvalidParameterException",
         "ECS.PlatformTaskDefinitionIncompatibilityException",
         "ECS.PlatformUnknownException",
-        "ECS.ThrottlingException",
         "ECS.UnsupportedFeatureException",
-        "AmazonECS.Unknown",
         // The task has ended.
         "States.TaskFailed",
     ];
@@ -41,7 +39,6 @@ fn an_error_of_run_task_that_may_have_started_a_task_keeps_the_lock() {
     let path = "ASKS > BEGINS > May Task Be Running > Report Stopping > FAILS";
     for error in [
         "ECS.ServerException",
-        "ECS.AmazonECSException",
         "ECS.SdkClientException",
         // Its clientToken was used before, so an earlier attempt has reached ECS.
         "ECS.ConflictException",
@@ -53,11 +50,68 @@ fn an_error_of_run_task_that_may_have_started_a_task_keeps_the_lock() {
         played.takes(path, &Err(failure(error)));
     }
 
-    // Of two tasks, ECS may have placed one.
-    let two = json!({ "work": { "runTask": { "Count": 2 } } });
-    let played = Play::granted(two).answers("Run Batch", "AmazonECS.Unknown");
-    let end = Err(failure("AmazonECS.Unknown"));
-    played.ends().play().takes(path, &end);
+    let unknown = play().answers("Run Batch", "ECS.AmazonECSException").play();
+    let path = "ASKS > BEGINS > May Start Again > May Task Be Running > Report Stopping > FAILS";
+    unknown.takes(path, &Err(failure("ECS.AmazonECSException")));
+}
+
+/// What RunTask answers while it starts nothing.
+const NOTHING_STARTED: [(&str, &str); 3] = [
+    ("ECS.ThrottlingException", "Rate exceeded"),
+    ("AmazonECS.Unknown", ""),
+    (
+        "ECS.AmazonECSException",
+        "Capacity is unavailable at this time. Please try again later or in a different availability zone",
+    ),
+];
+
+const AGAIN: &str = "May Start Again > Wait For Capacity > Confirm Lease > Run Batch";
+
+#[test]
+fn a_task_that_was_not_started_is_started_a_little_later() {
+    for (error, cause) in NOTHING_STARTED {
+        let nothing = Failure::new(error, cause);
+        let played = play()
+            .fails("Run Batch", nothing.clone())
+            .fails("Run Batch", nothing.clone())
+            .answers("Run Batch", "done")
+            .answers("Confirm Lease", "ok")
+            .play();
+
+        let path = format!("ASKS > BEGINS > {AGAIN} > {AGAIN} > RELEASES");
+        played.takes(&path, &Ok(exited()));
+        assert!((11..=19).contains(&played.seconds), "{}", played.seconds);
+    }
+}
+
+#[test]
+fn a_task_that_is_never_started_fails_its_run_after_five_minutes() {
+    for (error, cause) in NOTHING_STARTED {
+        let nothing = Failure::new(error, cause);
+        let played = play()
+            .fails("Run Batch", nothing.clone())
+            .answers("Confirm Lease", "ok")
+            .play();
+
+        let again = [AGAIN; 12].join(" > ");
+        let path = format!(
+            "ASKS > BEGINS > {again} > May Start Again > May Task Be Running > Release After Failure > FAILS"
+        );
+        played.takes(&path, &Err(nothing));
+        assert!((225..=385).contains(&played.seconds), "{}", played.seconds);
+    }
+}
+
+#[test]
+fn a_run_whose_lease_was_lost_meanwhile_starts_nothing() {
+    let played = play()
+        .answers("Run Batch", "AmazonECS.Unknown")
+        .answers("Confirm Lease", "Lockstep.LeaseLost")
+        .play();
+
+    let path = "ASKS > BEGINS > May Start Again > Wait For Capacity > Confirm Lease > Is Redriven > \
+                Release After Failure > FAILS";
+    played.takes(path, &Err(failure("Lockstep.LeaseLost")));
 }
 
 #[test]

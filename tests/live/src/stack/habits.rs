@@ -19,6 +19,8 @@ pub enum Habit {
     StartAnswerLost(u32),
     /// A state's RunTask fails with this error of ECS, after it has started its task or, with `false`, before.
     RunTaskFails(&'static str, bool),
+    /// RunTask starts no task, and gives this reason in its `failures`.
+    RunTaskPlacesNothing(&'static str),
     /// A call of Step Functions or ECS takes so many seconds longer.
     Slow(&'static str, u32),
     /// The functions' requests to the table fail so for at most so many seconds.
@@ -55,6 +57,9 @@ impl Habit {
             Self::RunTaskFails(error, starts) => {
                 let more = json!({ "error": error, "starts": starts });
                 ("run-task-answer-lost", more)
+            }
+            Self::RunTaskPlacesNothing(reason) => {
+                ("run-task-places-nothing", json!({ "reason": reason }))
             }
             Self::Slow(action, seconds) => {
                 ("slow", json!({ "action": action, "seconds": seconds }))
