@@ -38,6 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         progress: Some("half of the rows".into()),
         no_progress: None,
         redrives: None,
+        resumes: false,
         retention: RETENTION,
     };
     let renewed = locks.execute(&lock, &Command::Renew(renew)).await?;

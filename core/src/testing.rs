@@ -76,6 +76,7 @@ pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
     };
     Renew {
         redrives: None,
+        resumes: false,
         holder,
         token,
         beat: None,

@@ -159,14 +159,13 @@ impl Error {
                 (ErrorName::QueueFull, text)
             }
             Refusal::Held {
-                holders, permits, ..
+                holders,
+                permits,
+                waiting,
             } => {
-                let most = permits.get();
+                let why = why_held(permits.get().into(), holders.len(), waiting);
                 let held = held_by(&holders);
-                (
-                    ErrorName::LockHeld,
-                    format!("all {most} permits are held; {held}"),
-                )
+                (ErrorName::LockHeld, format!("{why}; {held}"))
             }
             Refusal::TooSoon { not_before } => {
                 let at = rfc3339(not_before);
@@ -265,5 +264,14 @@ impl From<ExecutionsError> for Error {
             ExecutionsError::Denied(_) => ErrorName::Denied,
         };
         Self::new(name, error.to_string())
+    }
+}
+
+/// Why a lock with so many permits, holders and waiters grants none.
+fn why_held(permits: usize, holders: usize, waiting: usize) -> String {
+    match (holders < permits, waiting) {
+        (false, _) => format!("all {permits} permits are held"),
+        (true, 0) => "a permit is free, but a run of the same key is being stopped".into(),
+        (true, waiting) => format!("a permit is free, but {waiting} wait for it"),
     }
 }

@@ -183,6 +183,26 @@ async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_
     }
 }
 
+/// A duplicate would end a caller's retry without a run.
+#[tokio::test]
+async fn a_run_of_a_key_waits_while_the_work_that_yielded_is_being_stopped() {
+    let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
+    let (functions, _) = working(&yields).await;
+    functions.silent_for_long(60).await;
+    functions.sweep().await;
+    let next = json!({ "runKey": "tick", "waitForEnding": true });
+
+    let at_work = functions.status(run_of("b", next.clone())).await;
+    functions.end("a", ExecutionEnd::Aborted);
+    let stopping = functions.acquire(run_of("b", next.clone())).await;
+    functions.put_task("a", exited(1));
+    let over = functions.status(run_of("b", next)).await;
+
+    assert_eq!(at_work, "duplicate");
+    assert_fails(stopping, "Lockstep.Unavailable", &["a retry is safe"]);
+    assert_eq!(over, "granted");
+}
+
 #[tokio::test]
 async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
     let functions = Functions::running(&["a"]);

@@ -1,7 +1,7 @@
 //! The queue: first come, first served; a turn is pushed to the state that waits for it.
 
 use crate::functions::{Functions, key};
-use crate::scene::{ask, assert_fails, execution, waiting_alone};
+use crate::scene::{ask, ask_with, assert_fails, execution, merged, waiting_alone};
 use lockstep::contract::EventKind;
 use lockstep::domain::RunOutcome;
 use serde_json::{Value, json};
@@ -52,4 +52,17 @@ async fn a_run_that_does_not_fit_into_the_queue_fails_by_name_and_leaves_nothing
     assert_eq!(functions.metrics.all().last().unwrap()["QueueFull"], 1.0);
     let record = functions.record("nightly").await;
     assert_eq!(record.unwrap().queue.len(), 1);
+}
+
+/// The first of the two requests of exclusive-run, which does not wait itself.
+#[tokio::test]
+async fn a_run_that_may_wait_for_another_capacity_is_not_refused() {
+    let (functions, _) = Functions::held(&["a"]).await;
+    let of_two = |more: Value| ask_with("b", merged(json!({ "permits": 2 }), &more));
+
+    let first = functions.status(of_two(json!({ "mayWait": true }))).await;
+    let alone = functions.acquire(of_two(json!({}))).await;
+
+    assert_eq!(first, "skipped");
+    assert_fails(alone, "Lockstep.PermitsMismatch", &["permits"]);
 }

@@ -116,3 +116,44 @@ async fn freezes(stack: &Stack, limit: &str) {
     assert!(ended.ran(), "{limit}: {ended:?}");
     stack.judge(&lock, &Expected::permits(1)).await;
 }
+
+#[tokio::test]
+async fn a_run_that_queues_for_another_capacity_waits_for_the_holder() {
+    let stack = stack().await;
+    for (held, asked) in [(1, 2), (2, 1)] {
+        let lock = unique("capacity");
+        let input = stack.batch_input(&lock).seconds(4.0);
+        let holder = at_work(&stack, &input.clone().with("permits", held)).await;
+
+        let next = input.clone().queued().with("permits", asked);
+        let next = stack.start(&next.seconds(0.5)).await;
+
+        for arn in [&holder.arn, &next] {
+            assert!(stack.wait(arn, 60).await.ran(), "{held} and {asked}: {arn}");
+        }
+        let containers = stack.judge(&lock, &Expected::permits(1)).await;
+        assert_eq!(containers.len(), 2, "{containers:?}");
+    }
+}
+
+/// The other permit is free all the while.
+#[tokio::test]
+async fn the_next_run_of_a_key_waits_for_the_task_that_is_being_stopped() {
+    let stack = stack().await;
+    for overlap in ["skip", "queue"] {
+        let lock = unique("key-ending");
+        let input = stack.batch_input(&lock).with("permits", 2);
+        let tick = input.with("runKey", "tick").with("overlap", overlap);
+        let stubborn = tick.clone().env("BATCH_IGNORE_SIGTERM", "1");
+        let first = at_work(&stack, &stubborn.seconds(60.0)).await;
+        stack.abort(&first.arn).await;
+
+        let second = stack.run(&tick.clone().seconds(0.5), 90).await;
+
+        assert!(second.ran(), "{overlap}: {second:?}");
+        // One at a time, although the lock has two permits.
+        let expected = Expected::permits(1).stops(&first.arn);
+        let containers = stack.judge(&lock, &expected).await;
+        assert_eq!(containers.len(), 2, "{overlap}: {containers:?}");
+    }
+}

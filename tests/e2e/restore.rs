@@ -47,3 +47,29 @@ async fn after_a_restore_of_a_paused_lock_no_run_starts_beside_another() {
     }
     ran_alone_but_stopped(&stack, &lock, 4, &[&unknown]).await;
 }
+
+#[tokio::test]
+async fn a_lock_alone_that_a_backup_brings_back_is_freed() {
+    let (stack, lock) = (stack().await, unique("put-back"));
+    let input = stack.batch_input(&lock).short_lease();
+    let run = at_work(&stack, &input.clone().seconds(4.0)).await;
+    let mut backup = stack.items(&lock).await;
+    backup.retain(|item| item["sk"].as_s().is_ok_and(|key| key == "lock"));
+    assert!(stack.wait(&run.arn, 30).await.ran());
+    let later = stack.items(&lock).await.into_iter();
+    let later = later.filter(|item| item["sk"].as_s().is_ok_and(|key| key != "lock"));
+
+    stack.restore(&lock, later.chain(backup).collect()).await;
+    stack.pause_lock(&lock, "put back from a backup").await;
+    let reaper = stack.output("ReaperFunctionArn");
+    until("the revived holder is freed", 60, async || {
+        let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
+        assert!(swept.is_ok(), "{swept:?}");
+        stack.held(&lock).await == 0
+    })
+    .await;
+    stack.resume_lock(&lock, "runs checked").await;
+
+    assert!(stack.run(&input.seconds(0.5), 30).await.ran());
+    assert_eq!(stack.outcomes(&lock).await, ["succeeded", "succeeded"]);
+}

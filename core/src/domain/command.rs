@@ -126,6 +126,8 @@ pub struct Renew {
     pub no_progress: Option<Seconds>,
     /// Number of redrives of the holder's execution, if the caller reports it.
     pub redrives: Option<u32>,
+    /// Whether a redriven run asks whether its work may begin again. Until then its time limits do not run.
+    pub resumes: bool,
     /// How long the history keeps the run if this heartbeat ends it.
     pub retention: Retention,
 }

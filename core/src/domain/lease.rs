@@ -238,7 +238,9 @@ impl Lease {
         let has_beat = self.renewed_at() > began || self.beat.is_some() || self.progress.is_some();
         let begin = now.min(self.expires_at);
         (!has_beat && begin > began).then(|| Self {
-            run_until: self.max_run.map(|most| begin.plus(most)),
+            run_until: self
+                .max_run
+                .map_or(self.run_until, |most| Some(begin.plus(most))),
             stalls_at: self.no_progress.map(|most| begin.plus(most)),
             ..self.clone()
         })

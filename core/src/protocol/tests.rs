@@ -3,5 +3,6 @@
 mod bench;
 mod conflicts;
 mod replies;
+mod restored;
 mod retries;
 mod side_items;

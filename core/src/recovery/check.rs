@@ -66,6 +66,9 @@ struct StopPlan {
     execution: bool,
     work: Vec<String>,
     why: String,
+    /// Whether this check has committed the stop, and so reports it. A stop takes time, and each check until its
+    /// end makes its calls again.
+    is_first: bool,
 }
 
 impl Check {
@@ -146,12 +149,15 @@ impl Check {
                 },
                 Phase::Stop(plan, accepted) => {
                     let alert = match accepted {
-                        true => Alert::Stopped(plan.why.clone()),
-                        false => Alert::NotStopped(format!("{}, but every call failed", plan.why)),
+                        true => plan.is_first.then(|| Alert::Stopped(plan.why.clone())),
+                        false => {
+                            let why = format!("{}, but every call failed", plan.why);
+                            Some(Alert::NotStopped(why))
+                        }
                     };
                     self.gathering.restart_after_stop();
                     self.phase = Phase::Gather;
-                    self.queue.push_front(Request::Raise(alert));
+                    self.queue.extend(alert.map(Request::Raise));
                 }
                 Phase::Commit(_)
                 | Phase::Alert(_)
@@ -213,12 +219,14 @@ impl Check {
                 work,
                 why,
             } => {
+                let command = self.commitment(commit);
                 let plan = StopPlan {
                     execution,
                     work,
                     why,
+                    is_first: command.is_some(),
                 };
-                match self.commitment(commit) {
+                match command {
                     Some(command) => self.ask(Phase::Commit(plan), command),
                     None => self.stop(plan),
                 }

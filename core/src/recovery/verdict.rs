@@ -150,6 +150,13 @@ impl Verdict {
         }
     }
 
+    /// Whether the execution of the holder is seen to have ended, whatever its work does.
+    #[must_use]
+    pub fn execution_has_ended(&self) -> bool {
+        let seen = matches!(self.evidence.execution, ExecutionObservation::Seen(_));
+        seen && !self.evidence.execution.is_running()
+    }
+
     /// How the run ended, if it had lost its permit and continued without it. `None` while the run or its work
     /// may still be running: such a run has no lease to renew, so its silence shows nothing.
     #[must_use]

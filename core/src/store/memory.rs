@@ -50,9 +50,6 @@ impl LockItems {
                 found.runs.insert(write.id.clone(), run.cloned());
             }
         }
-        if let Some(act) = &change.act {
-            failed |= self.acts.contains_key(&act.version);
-        }
         if let Some(drop) = &change.waiter {
             failed |= !drop.holds(self.waiters.get(&drop.id));
         }

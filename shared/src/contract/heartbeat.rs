@@ -106,6 +106,7 @@ impl HeartbeatRequest {
         let redrives = count.map(|count| redrives("redriveCount", count, 0));
         let renew = Renew {
             redrives: redrives.transpose()?,
+            resumes: false,
             holder: grant.holder,
             token: grant.token,
             pace,

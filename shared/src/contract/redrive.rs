@@ -45,6 +45,7 @@ impl Redrive {
             progress: None,
             no_progress: None,
             redrives: Some(count),
+            resumes: true,
             retention: terms.retention,
         })
     }

@@ -20,6 +20,7 @@ mod report;
 mod resume;
 
 use self::answer::{held, refused};
+use super::recover::Settled;
 use super::{DECISION_END, Deps, EFFECTS_END, Ports};
 use crate::clock::{CallTime, Clock, within};
 use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
@@ -134,14 +135,18 @@ impl<P: Ports> Call<'_, P> {
     /// The decision on the request, after a check of the holders in the way.
     async fn decide(&self) -> (Result<Done, ProtocolError>, Checked) {
         let mut result = self.execute().await;
-        let checked = self.check_holders(&result).await;
+        let mut checked = self.check_holders(&result).await;
         // A waiting state that a recovery has granted a permit is woken like any other.
         let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
         if checked.changed && !is_queued {
             result = self.execute().await;
             // A run that lost its permit under `yield` by this check keeps its key until its end is known.
-            if run_in_flight(&result).is_some() && self.check_holders(&result).await.changed {
-                result = self.execute().await;
+            if run_in_flight(&result).is_some() {
+                let of_run = self.check_holders(&result).await;
+                checked.unsettled = of_run.unsettled;
+                if of_run.changed {
+                    result = self.execute().await;
+                }
             }
         }
         (result, checked)
@@ -182,6 +187,9 @@ impl<P: Ports> Call<'_, P> {
                 None => return,
             },
         };
+        if holders.is_empty() {
+            return;
+        }
         let now = self.deps.now();
         let terms = &self.request.acquire.terms;
         let mut suspects: Vec<_> = holders
@@ -244,7 +252,12 @@ impl<P: Ports> Call<'_, P> {
         // end was never recorded. A record that could not be read shows neither.
         if let (None, Ok(_)) = (&lease, &record) {
             match self.deps.recovery().settle(lock, run).await {
-                Ok(settled) => checked.changed |= settled,
+                Ok(Settled::Recorded) => checked.changed = true,
+                // Its key may be free in a moment: a duplicate would end a caller's retry without a run.
+                Ok(Settled::Ending) if self.request.wait_for_ending => {
+                    checked.unsettled = Some(run.holder.clone());
+                }
+                Ok(Settled::Ending | Settled::Not) => {}
                 Err(error) => {
                     tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
                 }

@@ -23,6 +23,17 @@ use lockstep_core::store::LockStore;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+/// What is known of a run that lost its permit and continued without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It has ended, and its end is recorded.
+    Recorded,
+    /// Its execution has ended, and its work may still be stopping.
+    Ending,
+    /// It runs, or nothing shows that it does not.
+    Not,
+}
+
 /// Checks holders.
 pub struct RecoveryService<'a, P: Ports> {
     pub(super) deps: &'a Deps<P>,
@@ -90,18 +101,21 @@ impl<P: Ports> RecoveryService<'_, P> {
     }
 
     /// Records the end of a run that lost its permit and worked on (stale policy `yield`), if its work
-    /// has ended. `run` is its open marker. Whether the end was recorded.
+    /// has ended. `run` is its open marker.
     ///
     /// Called where another run asks for the key: it is the only one that waits for this end.
     ///
     /// # Errors
     /// [`ProtocolError`], as for a check.
-    pub async fn settle(&self, lock: &LockKey, run: &Run) -> Result<bool, ProtocolError> {
+    pub async fn settle(&self, lock: &LockKey, run: &Run) -> Result<Settled, ProtocolError> {
         let (Some(lease), Some(run_key)) = (&run.lease, &run.run_key) else {
-            return Ok(false);
+            return Ok(Settled::Not);
         };
-        let Some(ended) = self.judge(lock, &run.holder, lease).await?.over() else {
-            return Ok(false);
+        let verdict = self.judge(lock, &run.holder, lease).await?;
+        let is_ending = verdict.execution_has_ended();
+        let Some(ended) = verdict.over() else {
+            let ending = is_ending.then_some(Settled::Ending);
+            return Ok(ending.unwrap_or(Settled::Not));
         };
         let settle = Command::Settle(Settle {
             run_key: run_key.clone(),
@@ -111,7 +125,8 @@ impl<P: Ports> RecoveryService<'_, P> {
             retention: self.deps.retention,
         });
         let done = self.deps.protocol.execute(lock, &settle).await?;
-        Ok(done.outcome == Outcome::Done)
+        let recorded = (done.outcome == Outcome::Done).then_some(Settled::Recorded);
+        Ok(recorded.unwrap_or(Settled::Not))
     }
 
     /// What DescribeExecution shows; a failure is `Hidden`.

@@ -100,7 +100,7 @@ worlds! {
         "refused: Held, then: stop, then: wake, then: wake again";
 
     fn a_run_that_replaces_a_holder_and_dies_leaves_the_lock_to_others:
-        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 41842,
+        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 42294,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already",
         "Unchanged, refused: Held, then: dismiss who is sent away, then: stop, then: wake",
         "then: wake again";

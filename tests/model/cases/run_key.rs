@@ -18,7 +18,7 @@ worlds! {
 
     fn a_tick_whose_run_died_is_tried_again:
         2, [TICK, TICK_QUEUE, TICK_QUEUE], may { crashes: 1, timeouts: 1 },
-        with { quick_checks: true } => 284037,
+        with { quick_checks: true } => 535264,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "refused: Duplicate, refused: Held, then: dismiss a duplicate, then: hand over",
         "then: wake";

@@ -111,6 +111,7 @@ impl Act {
                         heartbeat: Seconds::of(length.get() / 2),
                     }),
                     redrives,
+                    resumes: false,
                     holder,
                     token,
                     beat: number.map(task_token),

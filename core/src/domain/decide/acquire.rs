@@ -76,9 +76,14 @@ pub(super) fn decide(
     // A free permit beside waiters belongs to the first of them, who is let in by a hand-over: no
     // run passes the queue.
     let fits = record.permits == terms.permits;
-    if record.queue.is_empty() && record.can_grant(now) && is_free && fits {
-        refuse_running(&record, seen, terms, now)?;
-        return Ok(granted(&record, seen, acquire, None, now));
+    let has_turn = record.queue.is_empty() && record.can_grant(now) && is_free && fits;
+    if has_turn {
+        match refuse_running(&record, seen, terms, now) {
+            Ok(()) => return Ok(granted(&record, seen, acquire, None, now)),
+            // A run of its key is being stopped: a free permit is as good as a held one until its end.
+            Err(Refusal::Held { .. }) => {}
+            Err(refusal) => return Err(refusal),
+        }
     }
     if let Some(holder) = parent_of(&record, terms) {
         let holder = holder.clone();
@@ -101,7 +106,7 @@ pub(super) fn decide(
             // open one.
             let alike = acquire.when_full == when_full;
             let alike = alike && (record.gate.mode == Mode::Open || acquire.waits_paused(most));
-            let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike && fits;
+            let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike && fits && !has_turn;
             transition.fast_path = enqueue(acquire, most, &record, now).filter(|_| plain);
             Ok(transition)
         }

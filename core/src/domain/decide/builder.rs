@@ -43,8 +43,12 @@ impl<'a> TransitionBuilder<'a> {
     }
 
     /// Ends the lease of `holder`, and writes `end` into the history.
+    ///
+    /// A record that was put back from a backup may have the lease of a run that has ended since. What the
+    /// history then has of that run, or of the next one with its key, stays.
     pub(super) fn close(
         &mut self,
+        seen: &Snapshot,
         holder: &HolderId,
         lease: &Lease,
         end: RunEnd,
@@ -68,7 +72,11 @@ impl<'a> TransitionBuilder<'a> {
             end: Some(end),
             ..Run::started(holder.clone(), lease.token, lease.run_key.clone())
         };
-        self.runs.extend(end_run(&run, runs_on, retention));
+        let writes = end_run(&run, runs_on, retention).into_iter();
+        self.runs.extend(writes.filter(|(guard, write)| {
+            let known = seen.runs.get(&write.id);
+            guard.holds(known)
+        }));
         self.next.due_if_idle();
     }
 
@@ -178,14 +186,14 @@ impl<'a> TransitionBuilder<'a> {
             }
         };
         match item {
+            // It expects another capacity than the holders have, so it waits until the lock has none. Its turn shows
+            // whether it lives; until then, only its silence does.
+            Some(waiter) if self.expects_another(waiter) && !waiter.is_silent(now) => return,
+            // A caller that stopped asking takes no turn up: the permit would be idle until its lease has ended.
             Some(waiter)
-                // It expects another capacity than the holders have, so it waits until the lock has
-                // none. Its turn shows whether it lives; until then, only its silence does.
-                if waiter.terms.permits != self.next.permits && !self.next.holders.is_empty() =>
+                if waiter.is_silent(now)
+                    && (waiter.task_token.is_none() || self.expects_another(waiter)) =>
             {
-                if !waiter.is_silent(now) {
-                    return;
-                }
                 let dismissal = Effect::Dismiss(waiter.clone(), Dismissal::GaveUp);
                 self.effects.push(dismissal);
                 self.leave_queue(&id, item);
@@ -227,6 +235,11 @@ impl<'a> TransitionBuilder<'a> {
         if self.next.can_grant(now) && !self.next.queue.is_empty() {
             self.effects.push(Effect::HandOver);
         }
+    }
+
+    /// Whether the waiter counts on another capacity than the lock has while runs hold it.
+    fn expects_another(&self, waiter: &Waiter) -> bool {
+        waiter.terms.permits != self.next.permits && !self.next.holders.is_empty()
     }
 
     /// Whether the waiter's turn depends on a holder that has not ended: an earlier grant of its

@@ -51,7 +51,7 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     };
     let mut builder = TransitionBuilder::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);
-    builder.close(&recover.holder, lease, end, recover.retention);
+    builder.close(seen, &recover.holder, lease, end, recover.retention);
     // Only a holder that may be alive: the state of an execution that has ended waits no longer.
     if recover.basis == RecoveryBasis::Expired {
         let beat = lease.beat.clone().map(Effect::EndHeartbeat);

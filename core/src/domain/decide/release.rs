@@ -50,7 +50,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     let evicted = lease.exit.evicted().map(str::to_owned);
     let evidence = evicted.as_ref().map(|why| format!("evicted: {why}"));
     let end = ended(release.outcome, evidence, release.retention, now);
-    builder.close(&release.holder, lease, end, release.retention);
+    builder.close(seen, &release.holder, lease, end, release.retention);
     // Otherwise the branch of the heartbeats, and the workflow with it, would wait for its next
     // time-out.
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);

@@ -81,8 +81,9 @@ fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     if let Some(redrives) = renew.redrives.filter(|count| *count > lease.redrives) {
         return lease.restarted(Restart::Redriven(redrives), now);
     }
-    // The time until the waiter confirmed its hand-over does not count as the run's.
-    if lease.call.is_some() && lease.is_limited() {
+    // The time until the waiter confirmed its hand-over does not count as the run's, nor that in which the task of the
+    // attempt before is being stopped.
+    if (lease.call.is_some() || renew.resumes) && lease.is_limited() {
         return lease.restarted(Restart::Excused, now);
     }
     // A heartbeat that was under way at the end does not hide that the work is being stopped.
@@ -123,7 +124,7 @@ fn yielded(
     // The record contains the lease before this heartbeat.
     // The guard compares the whole lease, so it must be that one and not the renewed.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
-    builder.close(&renew.holder, before, end, renew.retention);
+    builder.close(seen, &renew.holder, before, end, renew.retention);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
     builder.effects.extend(beat);
     builder.let_in(seen, now);

@@ -222,6 +222,22 @@ fn a_run_that_restarts_twice_has_its_time_each_time() {
 }
 
 #[test]
+fn a_limit_that_an_older_version_set_stays_when_its_run_learns_of_the_grant() {
+    let granted = Lease {
+        max_run: None,
+        beat: None,
+        call: None,
+        progress: None,
+        ..marked()
+    };
+
+    let learned = granted.learned(at(120)).expect("other limits");
+
+    let limits = (learned.run_until, learned.stalls_at);
+    assert_eq!(limits, (Some(at(400)), Some(at(210))));
+}
+
+#[test]
 fn no_task_token_is_in_a_lease_without_secrets() {
     let kept = marked().without_secrets();
 

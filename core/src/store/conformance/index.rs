@@ -5,7 +5,7 @@ use super::samples::{assign, at, change, ended, held, holder, paused, permits, t
 use crate::domain::{
     Act, Assign, Clause, Gate, LockKey, LockRecord, Mode, RunGuard, RunId, RunOutcome, Update,
 };
-use crate::store::{Commit, Found, LockIndex, LockStore, shard};
+use crate::store::{Commit, LockIndex, LockStore, shard};
 
 pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench: &Bench<'_, S>) {
     let idle = LockRecord::new(permits(1));
@@ -108,9 +108,9 @@ pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &B
     for act in &acts {
         put(bench, &lock, act.clone()).await;
     }
-    // The key of an act is written once.
+    // The versions of a record that was put back from a backup come again.
     let again = put(bench, &lock, paused(2)).await;
-    assert_eq!(again, Commit::Conflict(Found::default()));
+    assert_eq!(again, Commit::Committed(None));
     let run = write(&RunId::Token(token(5)), ended(RunOutcome::Failed, 1));
     let mut with_run = change(vec![], Update::Keep);
     with_run.runs = vec![(RunGuard::NotTaken(at(0)), run)];

@@ -47,12 +47,26 @@ pub(super) fn is_skipped_paused(request: &CheckedAcquire, refusal: &Refusal) -> 
     request.skips_paused && !is_retry
 }
 
+/// The refusal of a request that a waiting one follows (`mayWait`): a run that waits for another capacity is not
+/// refused.
+fn first_step(request: &CheckedAcquire, refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::PermitsMismatch { has, holders, .. } if request.may_wait => Refusal::Held {
+            holders,
+            permits: has,
+            waiting: 0,
+        },
+        refusal => refusal,
+    }
+}
+
 /// The response to a caller that is refused: data or an error, according to the overlap policy.
 pub(super) fn refused(
     request: &CheckedAcquire,
     refusal: Refusal,
 ) -> Result<AcquireResponse, Error> {
     let lock = &request.lock;
+    let refusal = first_step(request, refusal);
     let is_skipped = is_skipped_paused(request, &refusal);
     match (refusal, request.overlap) {
         // Whatever the overlap policy: the tick is done or under way, which is no failure of this

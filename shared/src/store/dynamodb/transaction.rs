@@ -90,7 +90,7 @@ impl DynamoStore {
         let condition = update_condition(&change.guard, &mut expression);
         let update = expression::update(lock, assigns, &mut expression);
         let key = item::record_key(lock);
-        self.update_action(key, update, condition, expression)
+        self.update_action(key, update, Some(condition), expression)
             .map(Some)
     }
 
@@ -105,16 +105,16 @@ impl DynamoStore {
         let condition = guard::run_condition(guard, &mut expression);
         let update = expression::run_update(&write.run, &mut expression);
         let key = item::run_key(lock, &write.id);
-        self.update_action(key, update, condition, expression)
+        self.update_action(key, update, Some(condition), expression)
     }
 
-    /// The action on an act, whose item does not exist yet. An update like all others: heartbeat may not put items.
+    /// The action on an act. An update like all others: heartbeat may not put items. It has no condition: its key is the
+    /// version that the record's own condition names, and a record that was put back from a backup has versions again.
     fn act_action(&self, lock: &LockKey, act: &Act) -> Result<TransactWriteItem, StoreError> {
         let mut expression = Expression::default();
-        let condition = guard::absent(&mut expression);
         let update = expression::act_update(act, &mut expression);
         let key = item::act_key(lock, act.version);
-        self.update_action(key, update, condition, expression)
+        self.update_action(key, update, None, expression)
     }
 
     /// The deletion of a side item. Its failure returns no item: what the waiter has registered
@@ -142,7 +142,7 @@ impl DynamoStore {
         &self,
         key: Attributes,
         update: String,
-        condition: String,
+        condition: Option<String>,
         expression: Expression,
     ) -> Result<TransactWriteItem, StoreError> {
         let (names, values) = expression.into_parts();
@@ -150,7 +150,7 @@ impl DynamoStore {
             .table_name(&self.table)
             .set_key(Some(key))
             .update_expression(update)
-            .condition_expression(condition)
+            .set_condition_expression(condition)
             .set_expression_attribute_names(names)
             .set_expression_attribute_values(values)
             .return_values_on_condition_check_failure(ALL_OLD)

@@ -6,7 +6,7 @@ use super::scene::{
 };
 use crate::domain::{
     Command, FencingToken, Forget, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release,
-    Run, RunOutcome, Settle, StalePolicy, Timestamp, WhenFull,
+    Run, RunOutcome, Settle, StalePolicy, Terms, Timestamp, WhenFull,
 };
 use crate::testing;
 
@@ -241,4 +241,50 @@ fn a_waiter_is_no_duplicate_of_a_run_with_another_key_or_none() {
 
         assert_eq!(scene.holders(), ["b"], "after {key:?}");
     }
+}
+
+/// Two permits, of which a run of the key `tick` has one. It is being stopped.
+fn one_is_ending() -> Scene {
+    let mut scene = Scene::held_on(2, |terms| terms.run_key = Some(run_key("tick")));
+    scene.mark_ending("a", 5);
+    scene
+}
+
+#[test]
+fn a_run_waits_for_the_end_of_its_key_beside_a_free_permit() {
+    for (when_full, expected) in [
+        (WhenFull::Refuse, "Err(Held)"),
+        (WAIT, "Queued"),
+        (WhenFull::Replace, "Queued"),
+    ] {
+        let mut scene = one_is_ending();
+
+        let first = scene.ask(scene.tick("b"), when_full, 10);
+        let again = scene.ask(scene.tick("b"), when_full, 11);
+        let other = scene.acquire("c", WhenFull::Refuse, 12);
+        scene.recover("a", RecoveryBasis::Seen, 20).unwrap();
+        let later = scene.ask(scene.tick("b"), when_full, 21);
+
+        let answers = [&first, &again].map(answer);
+        assert_eq!(answers, [expected; 2], "{when_full:?}");
+        // What waits goes before what comes later.
+        let waits = expected == "Queued";
+        let behind = if waits { "Err(Held)" } else { "Granted" };
+        assert_eq!(answer(&other), behind, "{when_full:?}");
+        let turn = if waits { "AlreadyHeld" } else { "Granted" };
+        assert_eq!(answer(&later), turn, "{when_full:?}");
+    }
+}
+
+#[test]
+fn a_retry_without_a_key_takes_a_free_permit_beside_the_attempt_before() {
+    let of_caller = |terms: &mut Terms| terms.parent = Some(holder("caller"));
+    let mut scene = Scene::held_on(2, of_caller);
+    scene.mark_ending("a", 5);
+    let mut retry = scene.terms("b");
+    of_caller(&mut retry);
+
+    let second = scene.ask(retry, WhenFull::Refuse, 10);
+
+    assert_eq!(answer(&second), "Granted");
 }

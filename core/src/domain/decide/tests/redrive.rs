@@ -1,6 +1,6 @@
 //! An execution that goes on after it was over.
 
-use super::scene::{Scene, answer, held, holder, ticking_under};
+use super::scene::{Scene, answer, at, held, holder, ticking_under};
 use crate::domain::{
     Command, FencingToken, Outcome, RecoveryBasis, Renew, RunOutcome, Seconds, StalePolicy, Terms,
     Transition, WhenFull,
@@ -187,5 +187,31 @@ fn the_history_keeps_the_lease_of_a_run_that_may_be_redriven() {
 
         let lease = &scene.history(token).unwrap().lease;
         assert_eq!(lease.is_some(), kept, "{outcome:?}, {beats}");
+    }
+}
+
+#[test]
+fn the_time_of_a_redriven_run_begins_when_its_work_may_begin_again() {
+    for (resumes, run_until) in [(false, 150), (true, 190)] {
+        let mut scene = Scene::held_on(1, |terms| {
+            terms.max_run = Some(Seconds::of(100));
+            terms.no_progress = Some(Seconds::of(30));
+        });
+        let token = scene.token("a");
+        let renew = |resumes| {
+            Command::Renew(Renew {
+                redrives: Some(1),
+                resumes,
+                ..testing::renew(holder("a"), token)
+            })
+        };
+        scene.carry_out(&renew(false), 50).unwrap();
+
+        let later = scene.carry_out(&renew(resumes), 90);
+
+        // Without progress for 30 seconds: only the run that is not at work yet is within its limits.
+        let expected = if resumes { "Renewed" } else { "Err(Stale)" };
+        assert_eq!(answer(&later), expected);
+        assert_eq!(scene.lease("a").run_until, Some(at(run_until)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::{RUNNING, after, ended, lease, replaced, suspect, task, under};
 use super::{World, ended_at, with_work};
-use crate::domain::{ExecutionEnd, HolderId, LockKey, Outcome, StalePolicy};
+use crate::domain::{EndingCause, ExecutionEnd, HolderId, LockKey, Outcome, StalePolicy};
 use crate::recovery::{Check, CheckStep, Inspection, Ownership};
 use crate::testing;
 
@@ -140,4 +140,26 @@ fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
     let step = check.begin(after(1));
 
     assert_eq!(step, CheckStep::Over(Inspection::Held));
+}
+
+#[test]
+fn a_stop_is_reported_by_the_check_that_commits_it_and_by_no_other() {
+    let mut world = World::of(RUNNING, vec![Outcome::Done]);
+    world.tasks = vec![task("t", false)];
+    let (first, _) = world.check(suspect(with_work(lease())), None, after(90));
+    let mut stopping = suspect(with_work(lease()));
+    stopping.exit = stopping.exit.ending(EndingCause::Stopped, after(90));
+
+    let (again, _) = world.check(stopping, None, after(100));
+
+    let [first, again] = [first.names(), again.names()];
+    assert!(
+        first.iter().any(|name| name == "raise Stopped"),
+        "{first:?}"
+    );
+    assert!(again.iter().any(|name| name == "StopTask"), "{again:?}");
+    assert!(
+        !again.iter().any(|name| name == "raise Stopped"),
+        "{again:?}"
+    );
 }
