@@ -71,5 +71,7 @@ async fn a_lock_alone_that_a_backup_brings_back_is_freed() {
     stack.resume_lock(&lock, "runs checked").await;
 
     assert!(stack.run(&input.seconds(0.5), 30).await.ran());
-    assert_eq!(stack.outcomes(&lock).await, ["succeeded", "succeeded"]);
+    let mut outcomes = stack.outcomes(&lock).await;
+    outcomes.retain(|outcome| !["paused", "resumed"].contains(&&**outcome));
+    assert_eq!(outcomes, ["succeeded", "succeeded"]);
 }
