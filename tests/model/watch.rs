@@ -5,8 +5,8 @@
 use crate::state::{Phase, State, Who};
 use crate::world::{World, at};
 use lockstep::domain::{
-    ActKind, CLOCK_SKEW, Change, Command, DEAD_AFTER, FencingToken, HolderId, LockRecord, RunId,
-    RunOutcome, WaiterId,
+    ActKind, CLOCK_SKEW, Change, Command, FencingToken, HolderId, LockRecord, RunId, RunOutcome,
+    WaiterId,
 };
 use lockstep::store::Commit;
 use lockstep::store::memory::LockItems;
@@ -148,11 +148,7 @@ impl World {
             match (old.queue.get(id), new.queue.get(id)) {
                 (Some(_), None) if !came => {
                     let waiter = before.waiters.get(id);
-                    // A caller that polls counts as gone once a lease of its would be over.
-                    let gave_up = waiter.is_some_and(|waiter| {
-                        let silent = waiter.since.plus(waiter.terms.lease).plus(DEAD_AFTER) <= now;
-                        waiter.has_given_up(now) || waiter.task_token.is_none() && silent
-                    });
+                    let gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
                     let key = self.plans[who].run_key;
                     let duplicate = key.is_some_and(|_| self.is_taken(state, old, who));
                     let evicted =

@@ -141,8 +141,8 @@ impl Waiter {
         self.wait_until.is_some_and(|end| now >= end)
     }
 
-    /// Whether it has not registered for so long that it would lose a grant: a caller that polls for its own lease, a
-    /// waiting state for [`UNCONFIRMED_MAX`].
+    /// Whether it has not registered for so long that it would lose a grant: a waiting state for [`UNCONFIRMED_MAX`], a
+    /// caller that polls for its own lease. Such a caller registers when it takes its place, and not when it asks again.
     #[must_use]
     pub fn is_silent(&self, now: Timestamp) -> bool {
         let longest = match self.task_token {

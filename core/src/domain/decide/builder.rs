@@ -189,11 +189,7 @@ impl<'a> TransitionBuilder<'a> {
             // It expects another capacity than the holders have, so it waits until the lock has none. Its turn shows
             // whether it lives; until then, only its silence does.
             Some(waiter) if self.expects_another(waiter) && !waiter.is_silent(now) => return,
-            // A caller that stopped asking takes no turn up: the permit would be idle until its lease has ended.
-            Some(waiter)
-                if waiter.is_silent(now)
-                    && (waiter.task_token.is_none() || self.expects_another(waiter)) =>
-            {
+            Some(waiter) if self.expects_another(waiter) => {
                 let dismissal = Effect::Dismiss(waiter.clone(), Dismissal::GaveUp);
                 self.effects.push(dismissal);
                 self.leave_queue(&id, item);

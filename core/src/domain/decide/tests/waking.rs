@@ -1,10 +1,10 @@
 //! No waiter is left beside a free permit: the sweep's time, hand-overs, side items.
 
 use super::super::release;
-use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder, id};
+use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, id};
 use crate::domain::{
-    Acquire, Command, Effect, Outcome, Recover, RecoveryBasis, RunOutcome, Seconds, StalePolicy,
-    WhenFull, decide,
+    Command, Effect, Outcome, Recover, RecoveryBasis, RunOutcome, Seconds, StalePolicy, WhenFull,
+    decide,
 };
 
 #[test]
@@ -287,28 +287,5 @@ fn a_waiter_that_takes_its_turn_by_asking_again_lets_the_next_in() {
 
         assert_eq!(answer(&turn), "Granted");
         assert_eq!(turn.unwrap().effects, effects);
-    }
-}
-
-#[test]
-fn a_caller_that_stopped_asking_gets_no_turn() {
-    // Its lease is 60 s long.
-    for (second, expected) in [(62, "b"), (64, "c")] {
-        let mut scene = Scene::queued(&[]);
-        for (name, since) in [("b", 1), ("c", second - 1)] {
-            let polls = Acquire {
-                task_token: None,
-                ..scene.request(name, WAIT)
-            };
-            scene.carry_out(&Command::Acquire(polls), since).unwrap();
-        }
-
-        scene.release("a", RunOutcome::Succeeded, second).unwrap();
-        while scene.record().holders.is_empty() {
-            scene.carry_out(&Command::HandOver, second).unwrap();
-        }
-
-        let holders: Vec<_> = scene.record().holders.keys().collect();
-        assert_eq!(holders, [&holder(expected)], "after {second} s");
     }
 }
