@@ -68,7 +68,7 @@ audit: ## known vulnerabilities of the dependencies; LOCKSTEP_ADVISORY_DB names 
 
 ##@ Test (times on 2 cores, after a build)
 
-test: checked test-unit test-contract beside deployed ## [25 min cold] all levels, and the checks
+test: checked beside deployed ## [25 min cold] all levels, and the checks
 	@echo "all levels passed"
 
 # The validators use one core while the last crates of a build use the other. One build of all levels keeps the cores
@@ -76,9 +76,9 @@ test: checked test-unit test-contract beside deployed ## [25 min cold] all level
 checked: tools
 	@$(MAKE) --no-print-directory -j2 fmt promises validate lint
 
-# These levels wait most of the time: what the next ones need is built beside them.
+# The integration level waits most of the time, so the short levels run beside it.
 beside:
-	@$(MAKE) --no-print-directory -j3 test-integration test-stack test-cdk test-sizes
+	@$(MAKE) --no-print-directory -j4 test-integration test-unit test-contract test-stack test-cdk test-sizes
 
 # Two levels wait for leases and containers most of the time. Each has a stack of its own.
 deployed:
