@@ -42,7 +42,12 @@ impl OnceKey {
         };
         let compiled = FUNCTIONS.compile(text).map_err(problem)?;
         check::check(compiled.as_ast())?;
-        Ok(Self(compiled))
+        let key = Self(compiled);
+        // Messages that lack the field would have one key: the first of them runs, and the others are deleted.
+        match key.find(b"{}") {
+            Ok(found) => Err(format!("finds {found:?} in a message without fields")),
+            Err(_) => Ok(key),
+        }
     }
 
     /// Returns the once key of `body`.

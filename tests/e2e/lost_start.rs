@@ -250,6 +250,26 @@ async fn starts_later(stack: &Stack, lock: &str, habit: Habit) {
     assert_eq!(stack.outcomes(lock).await, ["succeeded"]);
 }
 
+/// Under `yield` a run goes on without its permit. Nothing of this one runs yet.
+#[tokio::test]
+async fn a_run_that_yields_before_its_task_is_started_starts_none() {
+    let (stack, lock) = (stack().await, unique("yields-early"));
+    let throttled = Habit::RunTaskFails("ThrottlingException", false);
+    let input = stack.batch_input(&lock).with("stalePolicy", "yield");
+    stack.switch_on(throttled, &lock).await;
+    let run = stack.start(&input.clone().with("maxRunSeconds", 3)).await;
+    stack.wait_fired(&lock, 1, 30).await;
+    stack.wait_free(&lock, 60).await;
+    stack.switch_off(throttled, &lock).await;
+    let next = stack.start(&input.seconds(20.0)).await;
+
+    let ended = stack.wait(&run, 60).await;
+
+    assert!(failed(&ended, "Lockstep.LeaseLost"), "{ended:?}");
+    assert!(stack.wait(&next, 60).await.ran());
+    assert_eq!(one_at_a_time(&stack, &lock).await.len(), 1);
+}
+
 #[tokio::test]
 async fn the_lock_is_usable_after_a_run_task_that_started_nothing() {
     let stack = stack().await;

@@ -59,6 +59,12 @@ fn never_a_key(ast: &Ast) -> Option<&'static str> {
         Ast::MultiList { .. } | Ast::Projection { .. } | Ast::Flatten { .. } => Some("an array"),
         Ast::MultiHash { .. } => Some("an object"),
         Ast::Subexpr { rhs, .. } => never_a_key(rhs),
+        Ast::Function { name, .. } => match name.as_str() {
+            "contains" | "ends_with" | "starts_with" => Some("a boolean"),
+            "keys" | "map" | "sort" | "sort_by" | "to_array" | "values" => Some("an array"),
+            "merge" => Some("an object"),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -125,6 +131,15 @@ mod tests {
             ("items[*].id", "always finds an array"),
             ("id == other", "always finds a boolean"),
             ("order.[id]", "always finds an array"),
+            ("keys(@)", "always finds an array"),
+            ("merge(a, b)", "always finds an object"),
+            ("starts_with(id, 'a')", "always finds a boolean"),
+            ("id || 'none'", "finds \"none\" in a message without fields"),
+            ("'order-' || id", "finds \"order-\" in a message"),
+            ("not_null('x', id)", "finds \"x\" in a message"),
+            ("to_string(id)", "finds \"null\" in a message"),
+            ("join('-', [type(id)])", "finds \"null\" in a message"),
+            ("length(@)", "finds \"0\" in a message"),
         ] {
             let refused = OnceKey::compile(expression).unwrap_err();
             assert!(refused.contains(problem), "{expression}: {refused}");
@@ -138,7 +153,6 @@ mod tests {
             "@",
             "[0]",
             "items[*].id | [0]",
-            "id || 'none'",
             "join('/', [kind, to_string(id)])",
             "max_by(items, &at).id",
             "sort_by(items, &to_number(at))[-1].id",

@@ -224,7 +224,7 @@ impl Check {
                     execution,
                     work,
                     why,
-                    is_first: command.is_some(),
+                    is_first: command.is_some() && self.gathering.lease.exit.ending.is_none(),
                 };
                 match command {
                     Some(command) => self.ask(Phase::Commit(plan), command),

@@ -67,9 +67,8 @@ fn work_that_cannot_be_started_or_found_is_refused() {
 #[test]
 fn a_run_is_one_task() {
     for count in [json!(2), json!(0), json!("1"), Value::Bool(true)] {
-        let shown = count.as_str().map_or(count.to_string(), str::to_owned);
         let fault = format!(
-            "field work.runTask.Count is {shown}, but must be 1, or left out: a run is one task"
+            "field work.runTask.Count is {count}, but must be 1, or left out: a run is one task"
         );
         refuses(json!({ "work": { "runTask": { "Count": count } } }), &fault);
     }
@@ -85,7 +84,11 @@ fn arguments_of_run_task_that_step_functions_does_not_know_are_refused() {
     for (work, key) in [
         (with("launchType", json!("FARGATE")), "launchType"),
         (with("Cluster.$", json!("$.cluster")), "Cluster.$"),
-        (with("", json!({ "a": 1 })), "a"),
+        (with("", json!(1)), ""),
+        (with("Launch_type", json!("FARGATE")), "Launch_type"),
+        (with("_x", json!(1)), "_x"),
+        (with("a b", json!(1)), "a b"),
+        (with("É", json!(1)), "É"),
         (
             overrides(json!({ "Name": "job", "command": [] })),
             "command",

@@ -65,7 +65,8 @@ const NOTHING_STARTED: [(&str, &str); 3] = [
     ),
 ];
 
-const AGAIN: &str = "May Start Again > Wait For Capacity > Confirm Lease > Run Batch";
+const AGAIN: &str =
+    "May Start Again > Wait For Capacity > Confirm Lease > Is Lease Held > Run Batch";
 
 #[test]
 fn a_task_that_was_not_started_is_started_a_little_later() {
@@ -75,7 +76,7 @@ fn a_task_that_was_not_started_is_started_a_little_later() {
             .fails("Run Batch", nothing.clone())
             .fails("Run Batch", nothing.clone())
             .answers("Run Batch", "done")
-            .answers("Confirm Lease", "ok")
+            .gives("Confirm Lease", renewed())
             .play();
 
         let path = format!("ASKS > BEGINS > {AGAIN} > {AGAIN} > RELEASES");
@@ -90,7 +91,7 @@ fn a_task_that_is_never_started_fails_its_run_after_five_minutes() {
         let nothing = Failure::new(error, cause);
         let played = play()
             .fails("Run Batch", nothing.clone())
-            .answers("Confirm Lease", "ok")
+            .gives("Confirm Lease", renewed())
             .play();
 
         let again = [AGAIN; 12].join(" > ");
@@ -104,14 +105,28 @@ fn a_task_that_is_never_started_fails_its_run_after_five_minutes() {
 
 #[test]
 fn a_run_whose_lease_was_lost_meanwhile_starts_nothing() {
-    let played = play()
-        .answers("Run Batch", "AmazonECS.Unknown")
-        .answers("Confirm Lease", "Lockstep.LeaseLost")
-        .play();
+    let lost = "Lockstep.LeaseLost";
+    let by_error = play().answers("Confirm Lease", lost);
+    // Under `yield` the heartbeat of a run without its permit is no error.
+    let ended = json!({ "status": "ended" });
+    let by_answer = play().gives("Confirm Lease", ended);
+    for (play, steps) in [
+        (by_error, "Confirm Lease"),
+        (by_answer, "Confirm Lease > Is Lease Held"),
+    ] {
+        let played = play.answers("Run Batch", "AmazonECS.Unknown").play();
 
-    let path = "ASKS > BEGINS > May Start Again > Wait For Capacity > Confirm Lease > Is Redriven > \
-                Release After Failure > FAILS";
-    played.takes(path, &Err(failure("Lockstep.LeaseLost")));
+        let path = format!(
+            "ASKS > BEGINS > May Start Again > Wait For Capacity > {steps} > Is Redriven > Release After Failure > FAILS"
+        );
+        let error = played.end.clone().expect_err("a failure").error;
+        assert_eq!(error, lost);
+        played.takes(&path, &played.end);
+    }
+}
+
+fn renewed() -> Value {
+    json!({ "status": "renewed" })
 }
 
 #[test]

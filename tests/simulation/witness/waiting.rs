@@ -11,6 +11,7 @@ use crate::cloud::{Cloud, TaskStatus};
 use crate::engine::locked;
 use crate::world::World;
 use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, HolderId, LockKey, Mode};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// For how long a permit may be free while a run waits, in milliseconds: the sweep starts every
@@ -31,7 +32,7 @@ struct Claims {
     users: Vec<HolderId>,
     /// Runs that have a place in the queue.
     waiters: Vec<HolderId>,
-    /// The fewest permits that a waiter or a user asks for.
+    /// The fewest permits that a waiter asks for; as many as there are users if one asks for another capacity than theirs.
     permits: usize,
     /// When the rest of the lock after its last grant is over, in epoch milliseconds.
     rested_at: u64,
@@ -135,12 +136,16 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
         run.queued.is_some() && cloud.runs(holder) != Some(false)
     };
     let of_held_key = runs().filter(may_wait).find(|(_, run)| is_held(run));
-    // A run that asks for more permits than a holder waits until no run holds the lock.
-    let asked = waiters.iter().chain(&users);
-    let asked = asked.map(|(_, run)| run.terms.permits);
+    // A run that asks for another capacity than a holder waits until no run holds the lock, and others wait behind it.
+    let of = |runs: &[(&HolderId, &RunFacts)]| -> BTreeSet<_> {
+        runs.iter().map(|(_, run)| run.terms.permits).collect()
+    };
+    let (asked, used) = (of(&waiters), of(&users));
+    let alike = used.is_empty() || asked.is_subset(&used);
+    let most = asked.first().copied().unwrap_or_default();
     let name = |(holder, _): (&HolderId, _)| holder.clone();
     Claims {
-        permits: asked.min().unwrap_or_default(),
+        permits: if alike { most } else { users.len() },
         of_held_key: of_held_key.map(name),
         users: users.into_iter().map(name).collect(),
         waiters: waiters.into_iter().map(name).collect(),

@@ -8,10 +8,11 @@ from .draw import Draw
 from .play import Play
 
 RUNS = 80
-MORE = 6  # times as many of exclusive-run, which has most of the expressions
+MORE = 7  # times as many of exclusive-run, which has most of the expressions
 # What a drawn input hardly ever has.
 FAULTS = ({"maxRunSeconds": None}, {"holder": "me"}, {"overlap": "queue", "maxQueue": "many"}, {"notBefore": 5}, {"waitSeconds": 0},
-          {"work": {"runTask": {"TaskDefinition": "t", "Overrides": {"ContainerOverrides": [{"Name": "x" * 8000}]}}}})
+          {"work": {"runTask": {"TaskDefinition": "t", "Overrides": {"ContainerOverrides": [{"Name": "x" * 8000}]}}}},
+          {"work": {"runTask": {"TaskDefinition": "t", "Count": 2}}}, {"work": {"runTask": {"TaskDefinition": "t", "cluster": "c"}}})
 
 
 def schemas():

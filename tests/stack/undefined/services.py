@@ -23,7 +23,7 @@ _FUNCTIONS = {"AcquireLock": "acquire-lock", "Heartbeat": "heartbeat", "ReleaseL
 _ERRORS = {
     "lambda": ("Lambda.ServiceException", "Lockstep.LeaseLost", "Lockstep.LockHeld", "Lockstep.LockPaused", "Lockstep.LockFrozen",
                "Lockstep.InvalidRequest", "Lockstep.Unavailable"),
-    "ecs": ("ECS.ServerException", "ECS.ClientException", "AmazonECS.Unknown"),
+    "ecs": ("ECS.ServerException", "ECS.ClientException", "ECS.ThrottlingException", "ECS.AmazonECSException", "AmazonECS.Unknown"),
     "states": ("StepFunctions.ExecutionAlreadyExistsException", "StepFunctions.AWSStepFunctionsException"),
     "aws-sdk": ("Sfn.ExecutionDoesNotExistException", "Sfn.KmsAccessDeniedException", "Ecs.ClientException")}
 
@@ -41,7 +41,7 @@ def answer(draw, resource, arguments):
     """The result of a call; raises the error that it ends with."""
     action = resource.split(":::")[-1]
     service = action.partition(":")[0]
-    if draw.chance(0.5 if service in ("states", "ecs") else 0.12):
+    if draw.chance(0.5 if service in ("states", "ecs") or action == "aws-sdk:sfn:describeExecution" else 0.12):
         error = draw.one(("States.Timeout", "States.TaskFailed", *_ERRORS.get(service, ())))
         raise scope.TaskError(error, _cause(draw, error, service))
     if service == "sqs" and draw.chance(0.3):
@@ -116,6 +116,8 @@ def _cause(draw, error, service):
         failed = {"ExecutionArn": _ARN, "Name": "e", "Status": draw.one(("FAILED", "TIMED_OUT", "ABORTED"))}
         more = {"Error": draw.one(("E", "Lockstep.LockHeld", "States.Timeout")), "Cause": "c"}
         return json.dumps({**failed, **{key: value for key, value in more.items() if draw.chance(0.6)}})
+    if error == "ECS.AmazonECSException" and draw.chance(0.5):
+        return "Capacity is unavailable at this time. Please try again later or in a different availability zone"
     if service == "lambda" and error.startswith("Lockstep."):
         return json.dumps({"errorType": error, "errorMessage": "why"})
     return draw.one(("", "why", "x y (Service: S; Status Code: 400)"))

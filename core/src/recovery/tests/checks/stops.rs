@@ -144,22 +144,30 @@ fn a_holder_that_is_no_execution_has_no_replacer_to_describe() {
 
 #[test]
 fn a_stop_is_reported_by_the_check_that_commits_it_and_by_no_other() {
-    let mut world = World::of(RUNNING, vec![Outcome::Done]);
-    world.tasks = vec![task("t", false)];
-    let (first, _) = world.check(suspect(with_work(lease())), None, after(90));
-    let mut stopping = suspect(with_work(lease()));
-    stopping.exit = stopping.exit.ending(EndingCause::Stopped, after(90));
+    for (execution, cause) in [
+        (RUNNING, EndingCause::Stopped),
+        (ended(ExecutionEnd::Aborted), EndingCause::Over),
+    ] {
+        let mut world = World::of(execution, vec![Outcome::Done]);
+        world.tasks = vec![task("t", false)];
+        let (first, _) = world.check(suspect(with_work(lease())), None, after(90));
+        let mut stopping = suspect(with_work(lease()));
+        stopping.exit = stopping.exit.ending(cause.clone(), after(90));
 
-    let (again, _) = world.check(stopping, None, after(100));
+        let (again, _) = world.check(stopping, None, after(100));
 
-    let [first, again] = [first.names(), again.names()];
-    assert!(
-        first.iter().any(|name| name == "raise Stopped"),
-        "{first:?}"
-    );
-    assert!(again.iter().any(|name| name == "StopTask"), "{again:?}");
-    assert!(
-        !again.iter().any(|name| name == "raise Stopped"),
-        "{again:?}"
-    );
+        let [first, again] = [first.names(), again.names()];
+        assert!(
+            first.iter().any(|name| name == "raise Stopped"),
+            "{cause:?}: {first:?}"
+        );
+        assert!(
+            again.iter().any(|name| name == "StopTask"),
+            "{cause:?}: {again:?}"
+        );
+        assert!(
+            !again.iter().any(|name| name == "raise Stopped"),
+            "{cause:?}: {again:?}"
+        );
+    }
 }
