@@ -105,7 +105,7 @@ async fn a_retry_of_the_caller_waits_for_the_task_of_the_lost_answer() {
     let stack = stack().await;
     let of_caller = async |run_key: Option<&str>| {
         let lock = unique("lost-retry");
-        let input = stack.batch_input(&lock).seconds(20.0);
+        let input = stack.batch_input(&lock).seconds(40.0);
         let input = run_key.map_or(input.clone(), |key| input.with("runKey", key));
         let machine = retrying(&stack, &input).await;
         stack.switch_on(LOST, &lock).await;
