@@ -41,12 +41,22 @@ def _refusing_ended(send):
                     "TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'", 400)
             if not info:
                 return sfn.error_response_json("InvalidToken", "Invalid Token: 'Invalid token'", 400)
+            if "output" in data and not _is_json(data["output"]):
+                return sfn.error_response_json("InvalidOutput", "Invalid Output: 'Provided output is not valid JSON'", 400)
             answer = send(data)
             if info["error"] is not None:
                 info["error"] = {"Error": data.get("error"), "Cause": data.get("cause")}
             info["event"].set()
             return answer
     return wrapper
+
+
+def _is_json(text):
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def invoke(resource, data, token, limits):

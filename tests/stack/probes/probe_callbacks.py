@@ -39,6 +39,8 @@ class Callbacks(Probe):
         self.assertNotEqual(stale, later)
         with self.assertRaises(self.states.exceptions.TaskTimedOut):
             self.states.send_task_success(taskToken=stale, output='"stale"')
+        with self.assertRaises(self.states.exceptions.InvalidOutput):
+            self.states.send_task_success(taskToken=later, output="current")
         self.states.send_task_success(taskToken=later, output='"current"')
         self.assertEqual("current", output(ended(arn)))
         with self.assertRaises(self.states.exceptions.TaskTimedOut):

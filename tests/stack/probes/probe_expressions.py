@@ -59,6 +59,10 @@ class Undefined(Probe):
                                ("{% $parse('null') %}", None)):
             self.assertEqual(expected, output(run(jsonata({"One": {**PASS, "Output": text}}))), text)
 
+    def test_eval_is_no_function_here(self):
+        description, _ = failed_at({**PASS, "Output": "{% $eval('1 + 1') %}"})
+        self.assert_failed(description, ERROR)
+
     def test_function_is_no_value(self):
         description, _ = failed_at({**PASS, "Output": "{% function($x){$x} %}"})
         self.assert_failed(description, ERROR)

@@ -58,6 +58,16 @@ class Sizes(Probe):
         self.assertIn("The state/task 'One' returned", description["cause"])
 
 
+    def test_variables_of_one_assign_have_a_bound(self):
+        half = "{% $join($map([1..15000], function($n) { '0123456789' })) %}"
+        for assign, fits in (({"a": half}, True), ({"a": half, "b": half}, False)):
+            description = run(jsonata({"One": {"Type": "Pass", "Assign": assign, "Output": 1, "End": True}}))
+            if fits:
+                self.assertEqual("SUCCEEDED", description["status"])
+            else:
+                self.assert_failed(description, TOO_LARGE)
+
+
 class Sdk(Probe):
     def error_of(self, resource, arguments, action):
         call = {"Type": "Task", "Resource": f"arn:aws:states:::aws-sdk:{resource}", "Arguments": arguments, "End": True}

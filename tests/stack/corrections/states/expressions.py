@@ -58,6 +58,7 @@ def evaluate(text, bindings, location):
         parsed.output_convert_nulls = False
         sfn._register_sfn_jsonata_functions(parsed)
         parsed.register_lambda("parse", _parse_json)
+        parsed.register_lambda("eval", _no_eval)
         value = parsed.evaluate(None, {name: NULL if value is None else value for name, value in bindings.items()})
     except Exception as problem:  # whatever the engine raises is an error of the expression
         code = getattr(problem, "error", None)
@@ -69,6 +70,11 @@ def evaluate(text, bindings, location):
         return json.loads(json.dumps(value, default=_null))
     except (TypeError, ValueError):
         raise QueryError(f"{prefix} returned an unsupported result type.", location) from None
+
+
+def _no_eval(*_):
+    """AWS has no $eval: https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html"""
+    raise ValueError("$eval is not supported: use $parse")
 
 
 def _parse_json(text):

@@ -4,7 +4,8 @@ AWS: `$states` has the input, the context object and, where a state has them, re
   https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
 AWS: the context object names the execution with its role, the state machine, the state, and the item of a Map.
   https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
-AWS: the variables that a state assigns count from the next state on; a branch and an item have their own.
+AWS: the variables that a state assigns count from the next state on; a branch and an item have their own. One variable, and those of
+  one Assign together, have 256 KiB at most.
   https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 """
 import copy
@@ -110,6 +111,9 @@ class Visit:
         template = fields.get("Assign")
         if template:
             made = self.template(template, "Assign", **states) if self.jsonata else self.payload(template, data)
+            if is_too_large(made):
+                raise scope.TaskError(TOO_LARGE, f"The variables that the state '{self.name}' assigns exceed the maximum number of bytes "
+                                                 "service limit.")
             self.assigned.update(made)
 
     def output(self, fields, default, **states):
