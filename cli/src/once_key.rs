@@ -44,9 +44,11 @@ impl OnceKey {
         check::check(compiled.as_ast())?;
         let key = Self(compiled);
         // Messages that lack the field would have one key: the first of them runs, and the others are deleted.
-        match key.find(b"{}") {
-            Ok(found) => Err(format!("finds {found:?} in a message without fields")),
-            Err(_) => Ok(key),
+        match (key.find(b"{}"), key.find(br#"{"of no message": 1}"#)) {
+            (Ok(found), Ok(other)) if found == other => Err(format!(
+                "finds {found:?} in every message that lacks its fields"
+            )),
+            _ => Ok(key),
         }
     }
 
