@@ -158,7 +158,7 @@ class Runs:
             self.region.meters[call.by].delay(self.clock.now - call.since)
         run = call.run
         if call.then:
-            return self.states(1, call.then, run)
+            return self.states(2, call.then, run)
         if call.step == "acquire":
             return self.granted(run) if call.granted else self.skip(run)
         if call.step == "release":

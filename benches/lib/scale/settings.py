@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 GRANTED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Run Exclusively"]
 WORK = ["Begin Work", "Run Batch", "Was Work Stopped", "Release Lock"]
-AGAIN = ["May Start Again", "Wait For Capacity", "Confirm Lease", "Run Batch"]
+AGAIN = ["May Start Again", "Wait For Capacity", "Confirm Lease", "Is Lease Held", "Run Batch"]
 SKIPPED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Report Skip"]
 KB = 1024
 # The errors of a state whose function Lambda does not start, and whose function DynamoDB throttles.
