@@ -47,7 +47,8 @@ async fn the_callers_overrides_reach_the_task_and_its_output_comes_back_unchange
     let (stack, lock) = (stack().await, unique("pass"));
     let mut input = stack
         .batch_input(&lock)
-        .seconds(0.5)
+        // The container beside it ends first, also where it starts late.
+        .seconds(4.0)
         .env("REPORT_FORMAT", "csv")
         // The caller may not choose these: what Lockstep says wins.
         .env("LOCKSTEP_FENCING_TOKEN", "1")
