@@ -250,7 +250,7 @@ async fn starts_later(stack: &Stack, lock: &str, habit: Habit) {
     assert_eq!(stack.outcomes(lock).await, ["succeeded"]);
 }
 
-/// Under `yield` a run goes on without its permit. Nothing of this one runs yet.
+/// A run that yields continues without its permit, but this one has no task yet that could continue.
 #[tokio::test]
 async fn a_run_that_yields_before_its_task_is_started_starts_none() {
     let (stack, lock) = (stack().await, unique("yields-early"));

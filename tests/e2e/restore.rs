@@ -2,7 +2,7 @@
 
 use crate::support::{at_work, in_queue};
 use crate::{ran_alone_but_stopped, stack};
-use lockstep_tests::stack::{Event, runs, unique, until};
+use lockstep_tests::stack::{Event, Stack, runs, unique, until};
 use serde_json::json;
 
 #[tokio::test]
@@ -30,13 +30,7 @@ async fn after_a_restore_of_a_paused_lock_no_run_starts_beside_another() {
     let task = &runs(&records)[1].task;
     stack.wait_task(task, "STOPPED", 60).await;
     // The run of the backup holds the lock again, and has ended long since.
-    let reaper = stack.output("ReaperFunctionArn");
-    until("the revived holder is freed", 60, async || {
-        let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
-        assert!(swept.is_ok(), "{swept:?}");
-        stack.held(&lock).await == 0
-    })
-    .await;
+    sweep_until_free(&stack, &lock).await;
     let started = stack.records(&lock).await;
     let starts = started.iter().filter(|line| line.event == Event::Start);
     assert_eq!(starts.count(), 2, "none starts before the resume");
@@ -61,17 +55,21 @@ async fn a_lock_alone_that_a_backup_brings_back_is_freed() {
 
     stack.restore(&lock, later.chain(backup).collect()).await;
     stack.pause_lock(&lock, "put back from a backup").await;
-    let reaper = stack.output("ReaperFunctionArn");
-    until("the revived holder is freed", 60, async || {
-        let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
-        assert!(swept.is_ok(), "{swept:?}");
-        stack.held(&lock).await == 0
-    })
-    .await;
+    sweep_until_free(&stack, &lock).await;
     stack.resume_lock(&lock, "runs checked").await;
 
     assert!(stack.run(&input.seconds(0.5), 30).await.ran());
     let mut outcomes = stack.outcomes(&lock).await;
     outcomes.retain(|outcome| !["paused", "resumed"].contains(&&**outcome));
     assert_eq!(outcomes, ["succeeded", "succeeded"]);
+}
+
+async fn sweep_until_free(stack: &Stack, lock: &str) {
+    let reaper = stack.output("ReaperFunctionArn");
+    until("the revived holder is freed", 60, async || {
+        let swept = stack.invoke(reaper, &json!({ "sweep": true })).await;
+        assert!(swept.is_ok(), "{swept:?}");
+        stack.held(lock).await == 0
+    })
+    .await;
 }

@@ -12,7 +12,8 @@
 //!  the lock is closed ────────────▶ Frozen, Paused, or a place in the queue
 //!  another capacity in use ───────▶ PermitsMismatch, or a place in the queue
 //!  the caller waits ──────────────▶ keeps its place, Granted, or GaveUp
-//!  a permit is free, none waits ──▶ Granted; Duplicate while a run of its key is under way
+//!  a permit is free, none waits ──▶ Granted; Duplicate while a run of its key is under way;
+//!                                   while that run is ending, as where no permit is free
 //!  its parent is in the way ──────▶ HeldByParent
 //!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement
 //! ```

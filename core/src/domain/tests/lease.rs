@@ -222,7 +222,7 @@ fn a_run_that_restarts_twice_has_its_time_each_time() {
 }
 
 #[test]
-fn a_limit_that_an_older_version_set_stays_when_its_run_learns_of_the_grant() {
+fn a_limit_of_an_older_version_stays_when_its_run_learns_of_its_grant() {
     let granted = Lease {
         max_run: None,
         beat: None,

@@ -4,8 +4,8 @@ AWS: `$states` has the input, the context object and, where a state has them, re
   https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
 AWS: the context object names the execution with its role, the state machine, the state, and the item of a Map.
   https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
-AWS: the variables that a state assigns count from the next state on; a branch and an item have their own. One variable, and those of
-  one Assign together, have 256 KiB at most.
+AWS: the variables that a state assigns count from the next state on; a branch and an item have their own. A variable has at most
+  256 KiB, and so have all variables of one Assign together.
   https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 """
 import copy
