@@ -13,14 +13,15 @@ const DRAINS: &str = r#"
     done
     until wait; [ "$(jobs -r | wc -l)" = 0 ]; do :; done"#;
 
-/// A wrapper that passes SIGTERM on to its program, which takes a second one for "now".
+/// A wrapper that passes SIGTERM on to its program, which takes a second one for "now". It is ready for the signal
+/// before its program is, and passes it on late enough for the program to have taken its own.
 const PASSES_ON: &str = r#"
+    trap 'sleep 1; kill -TERM $!' TERM
     bash -c '
         trap "echo TERM >> $NOTES.got" TERM
         echo $$ >> $NOTES
         until [ -e $NOTES.end ]; do sleep 0.05; done
         echo saved >> $NOTES.got' &
-    trap "sleep 0.3; kill -TERM $!" TERM
     until wait $!; ! kill -0 $! 2> /dev/null; do :; done"#;
 
 /// A shell that ends by SIGTERM, before work in its group and in a session of its own.
@@ -33,7 +34,7 @@ const ENDS: &str = r#"
 const IGNORES: &str = r#"
     work='trap "echo TERM >> $NOTES.got; exit" TERM; echo $$ >> $NOTES; while :; do sleep 0.05; done'
     bash -c "$work" & setsid bash -c "$work" &
-    trap '' TERM; while :; do sleep 0.1; done"#;
+    trap '' TERM; echo $$ >> $NOTES; while :; do sleep 0.1; done"#;
 
 /// What scripts have written to `$NOTES.got`.
 fn got(scene: &Scene) -> Vec<String> {
@@ -57,7 +58,7 @@ async fn stopped(scope: &str, script: &str, processes: usize, count: usize) -> V
 async fn end(scene: &Scene, count: usize) {
     until("signals", 20, async || got(scene).len() >= count).await;
     // A second signal would have come by now.
-    lockstep_tests::stack::pause(700).await;
+    lockstep_tests::stack::pause(1_400).await;
     std::fs::write(scene.notes.with_extension("end"), "").expect("a file");
 }
 
@@ -91,7 +92,7 @@ async fn a_program_over_its_grace_keeps_no_signal_from_the_others() {
     let scene = Scene::open("scope-ignores").await;
     let flags = ["--signal-scope", "program", "--grace", "4s"];
     let mut run = scene.start(&flags, IGNORES);
-    scene.ids(2).await;
+    scene.ids(3).await;
 
     run.signal("TERM").await;
 
@@ -103,14 +104,13 @@ async fn a_program_over_its_grace_keeps_no_signal_from_the_others() {
 async fn other_signals_have_the_same_scope() {
     let script = ENDS.replace(
         "exec sleep 300",
-        "trap 'echo first >> $NOTES.got' USR1; while :; do sleep 0.1; done",
+        "trap 'echo first >> $NOTES.got' USR1; echo $$ >> $NOTES; while :; do sleep 0.1; done",
     );
     let script = script.replace("TERM; echo", "TERM USR1; echo");
     for (scope, expected) in [("program", &["first"][..]), ("group", &["TERM", "first"])] {
         let scene = Scene::open("scope-usr1").await;
         let run = scene.start(&["--signal-scope", scope], &script);
-        scene.ids(2).await;
-        lockstep_tests::stack::pause(500).await;
+        scene.ids(3).await;
 
         run.signal("USR1").await;
         until("signals", 20, async || got(&scene).len() >= expected.len()).await;

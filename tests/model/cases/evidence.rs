@@ -35,7 +35,7 @@ worlds! {
 
     fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
         1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 25364,
+        with { slow_evidence: true } => 25720,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -46,24 +46,24 @@ worlds! {
         "refused: LeaseLost, then: end the heartbeat";
 
     fn an_old_event_does_no_harm_to_a_redriven_run:
-        1, [BEATS], may { crashes: 1, redrives: 1, news: 1 }, with { slow_evidence: true } => 6281,
+        1, [BEATS], may { crashes: 1, redrives: 1, news: 1 }, with { slow_evidence: true } => 6353,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
 
     fn an_event_makes_up_for_evidence_that_is_late_or_missing:
         1, [BEATS, REFUSE], may { crashes: 1, news: 1, dims: 1 },
-        with { slow_evidence: true } => 7610,
+        with { slow_evidence: true } => 7748,
         "Done, Freed, Granted, Lost, Released, Released already, Unchanged, refused: Held";
 
     fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in:
         1, [BEATS, REFUSE], may { crashes: 1, redrives: 1, dims: 1 },
-        with { quick_calls: true, slow_evidence: true } => 34711,
+        with { quick_calls: true, slow_evidence: true } => 35095,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
         1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 26041,
+        with { slow_evidence: true } => 26397,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -75,7 +75,7 @@ worlds! {
 
     fn a_redriven_run_and_its_first_workflow_are_never_at_work_beside_another:
         1, [FLOW, REFUSE], may { crashes: 1, redrives: 1, news: 1, dims: 1 },
-        with { quick_calls: true, slow_evidence: true } => 146055,
+        with { quick_calls: true, slow_evidence: true } => 147580,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
