@@ -56,7 +56,7 @@ class Assumptions(unittest.TestCase):
 
     def test_every_row_has_its_page(self):
         for row in rows():
-            self.assertRegex(row[1], r"\(https://docs\.aws\.amazon\.com/[^)]+\)", row[0])
+            self.assertRegex(row[1], r"\(https://(docs\.aws\.amazon\.com|repost\.aws/knowledge-center)/[^)]+\)", row[0])
 
     def test_named_probes_exist(self):
         emulator, account = emulator_probes(), account_probes()

@@ -18,7 +18,7 @@ _BARE = """{"StartAt": "Ask", "States": {
   "Give Up": {"Type": "Fail"}}}"""
 _WEAVES = (["--lock", "{% $states.input.lock %}"],
            ["--lock", "nightly", "--overlap", "queue", "--wait-seconds", "600", "--on-skip", "fail", "--run-key", "{% $states.input.key %}"],
-           ["--lock", "nightly", "--overlap", "replace", "--max-run-seconds", "60", "--stale-policy", "yield", "--on-paused", "wait"],
+           ["--lock", "nightly", "--overlap", "replace", "--max-run-seconds", "60", "--max-heartbeat-seconds", "900", "--stale-policy", "yield", "--on-paused", "wait"],
            ["--lock", "nightly", "--catch-up", "once", "--permits", "2", "--min-interval-seconds", "60"])
 
 

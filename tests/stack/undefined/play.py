@@ -18,9 +18,10 @@ machine.apply()
 
 
 class Play:
-    def __init__(self, definition, draw, seen):
-        self.definition, self.draw, self.seen = definition, draw, seen
+    def __init__(self, definition, draw, seen, branches):
+        self.definition, self.draw, self.seen, self.branches = definition, draw, seen, branches
         self.left, self.redrives = _STEPS, 0
+        self.counted = draw.chance(0.5)  # whether an execution without a redrive has a count
         self.faults = []
 
     def run(self, data):
@@ -28,7 +29,7 @@ class Play:
         execution = {"executionArn": "arn:aws:states:eu-west-1:1:execution:m:e", "stateMachineArn": "m", "name": "e", "events": [],
                      "status": "RUNNING", "startDate": "2026-03-01T06:00:00.000Z", "input": trail.compact(data)}
         context = {"Execution": {"Id": execution["executionArn"], "Input": data, "Name": "e", "StartTime": execution["startDate"],
-                                 "RoleArn": "r", "RedriveCount": 0},
+                                 "RoleArn": "r"},
                    "StateMachine": {"Id": "m", "Name": "m"}}
         line = visit.Line(trail.Trail(execution), context, {}, self.definition.get("QueryLanguage", "JSONPath"))
         self._take_over()
@@ -68,7 +69,9 @@ class Play:
 
     def _evaluated(self, text, bindings, location):
         self.seen.add(text)
+        self.branches.text = text
         self.redrives += self.draw.chance(0.03)  # as if a redrive entered the state
         context = bindings["states"]["context"]
-        known = {**context, "Execution": {**context["Execution"], "RedriveCount": self.redrives}}
+        count = {"RedriveCount": self.redrives} if self.redrives or self.counted else {}
+        known = {**context, "Execution": {**context["Execution"], **count}}
         return _evaluate(text, {**bindings, "states": {**bindings["states"], "context": known}}, location)

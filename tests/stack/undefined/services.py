@@ -42,10 +42,10 @@ def answer(draw, resource, arguments):
     action = resource.split(":::")[-1]
     service = action.partition(":")[0]
     if draw.chance(0.5 if service in ("states", "ecs") or action == "aws-sdk:sfn:describeExecution" else 0.12):
+        if service != "states" and draw.chance(0.2):
+            raise scope.TaskError(None, None)  # a failure that is reported without Error and Cause
         error = draw.one(("States.Timeout", "States.TaskFailed", *_ERRORS.get(service, ())))
         raise scope.TaskError(error, _cause(draw, error, service))
-    if service == "sqs" and draw.chance(0.3):
-        raise scope.TaskError(None, None)  # a failure that is reported without Error and Cause
     if service == "lambda":
         return _of_function(draw, arguments)
     if action == "aws-sdk:sfn:describeExecution":
@@ -92,12 +92,13 @@ def _without_nulls(value):
 
 
 def _description(draw):
-    """Only what succeeded has an output, only what failed or was stopped an error."""
+    """Only what succeeded has an output, unless a key hides it, and only what failed or was stopped an error."""
     status = draw.one(("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"))
     found = {"ExecutionArn": _ARN, "StateMachineArn": _ARN, "Name": "e", "StartDate": "2026-03-01T06:00:00Z", "Status": status}
     more = {"SUCCEEDED": {"Output": json.dumps(draw.anything())},
-            "FAILED": {"Error": draw.one(("E", "States.Timeout")), "Cause": "c"}, "ABORTED": {"Error": "E", "Cause": "c"}}.get(status, {})
-    return {**found, **{key: value for key, value in more.items() if key == "Output" or draw.chance(0.6)}}
+            "FAILED": {"Error": draw.one(("E", "States.Timeout")), "Cause": "c"},
+            "TIMED_OUT": {"Cause": "c"}, "ABORTED": {"Error": "E", "Cause": "c"}}.get(status, {})
+    return {**found, **{key: value for key, value in more.items() if draw.chance(0.6)}}
 
 
 def _of_execution(draw, action):

@@ -3,6 +3,8 @@
 AWS: an expression that returns nothing, something that is not JSON, or another type than its field has fails the
   state with States.QueryEvaluationError; cause and history name the state, the expression and the field.
   https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
+AWS: expressions are those of JSONata 2.0.6, so without the operators `??` and `?:` of 2.1.
+  https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
 AWS: evaluating one may take up to a second.
 ministack 1.5.33: its causes name no field. It takes that second by the clock, so that on a busy machine an expression
   fails which only waited for its turn: here it may take 30 s, and no probe shows it. It also makes a parser for each
@@ -21,6 +23,7 @@ QUERY_ERROR = "States.QueryEvaluationError"
 _MILLIS = 30_000
 _parse_stock = jsonata.Jsonata.jsonata
 _parsers = collections.deque()
+_LATER = ("??", "?:")
 _of_thread = jsonata.Jsonata.PARSER
 
 
@@ -37,7 +40,8 @@ def _parse(expression, timeout=None, **named):
     try:
         _of_thread.parser = _parsers.pop()
     except IndexError:
-        pass  # this thread makes one
+        _of_thread.parser = jsonata.parser.Parser()
+        _of_thread.parser.symbol_table.update(dict.fromkeys(_LATER))
     try:
         return _parse_stock(expression, timeout=timeout and _MILLIS, **named)
     finally:

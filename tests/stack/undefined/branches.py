@@ -1,0 +1,43 @@
+"""The two ways of each condition of an expression, `a ? b : c`, and which of them were taken."""
+import jsonata
+
+
+class Branches:
+    """Records the way that each condition takes while it is in force: {(expression, place, whether it held)}."""
+
+    def __init__(self):
+        self.taken, self.text = set(), None
+        self._stock = jsonata.Jsonata.evaluate_condition
+
+    def __enter__(self):
+        def condition(engine, symbol, value, frame):
+            held = jsonata.Jsonata.boolize(engine.eval(symbol.condition, value, frame))
+            self.taken.add((self.text, symbol.position, bool(held)))
+            way = symbol.then if held else symbol._else
+            return None if way is None else engine.eval(way, value, frame)
+
+        jsonata.Jsonata.evaluate_condition = condition
+        return self
+
+    def __exit__(self, *_):
+        jsonata.Jsonata.evaluate_condition = self._stock
+
+    def left(self, text):
+        """The ways of the expression that nothing took, as text."""
+        source = text[2:-2].strip()
+        found = {id(symbol): symbol for symbol in _conditions(jsonata.Jsonata.jsonata(source).ast, set())}
+        ways = {(symbol.position, held) for symbol in found.values() for held in (True, False)}
+        return [f"the condition before {source[place - 1:place + 40]!r} was never {str(held).lower()}"
+                for place, held in sorted(ways) if (text, place, held) not in self.taken]
+
+
+def _conditions(node, known):
+    if isinstance(node, (list, tuple)):
+        return [found for item in node for found in _conditions(item, known)]
+    if not hasattr(node, "__dict__") or id(node) in known:
+        return []
+    known.add(id(node))
+    own = [node] if getattr(node, "type", None) == "condition" else []
+    # The parser itself hangs on its symbols.
+    fields = [value for name, value in vars(node).items() if name not in ("_outer_instance", "seeking_parent", "ancestor")]
+    return own + _conditions(fields, known)
