@@ -6,7 +6,7 @@ class Branches:
     """Records the way that each condition takes while it is in force: {(expression, place, whether it held)}."""
 
     def __init__(self):
-        self.taken, self.text = set(), None
+        self.taken, self.text, self._ways = set(), None, {}
         self._stock = jsonata.Jsonata.evaluate_condition
 
     def __enter__(self):
@@ -25,10 +25,11 @@ class Branches:
     def left(self, text):
         """The ways of the expression that nothing took, as text."""
         source = text[2:-2].strip()
-        found = {id(symbol): symbol for symbol in _conditions(jsonata.Jsonata.jsonata(source).ast, set())}
-        ways = {(symbol.position, held) for symbol in found.values() for held in (True, False)}
+        if text not in self._ways:
+            places = {symbol.position for symbol in _conditions(jsonata.Jsonata.jsonata(source).ast, set())}
+            self._ways[text] = [(place, held) for place in sorted(places) for held in (False, True)]
         return [f"the condition before {source[place - 1:place + 40]!r} was never {str(held).lower()}"
-                for place, held in sorted(ways) if (text, place, held) not in self.taken]
+                for place, held in self._ways[text] if (text, place, held) not in self.taken]
 
 
 def _conditions(node, known):
