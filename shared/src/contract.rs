@@ -28,7 +28,7 @@ pub use acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
     Skipped,
 };
-pub use answer::{held_by, paused_by};
+pub use answer::{full_queue, held_by, paused_by};
 pub use error_name::ErrorName;
 pub use event_kind::{EventKind, SOURCE};
 pub use exclusive_run::{ExclusiveRunInput, StartExecution, WorkInput};
@@ -37,7 +37,7 @@ pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
 pub use options::{LockOptions, Range};
 pub use parse::{InvalidRequest, fields_of, parse, parse_both, parse_time, quoted, text};
-pub use policy::{CatchUp, OnPaused, OnSkip, Overlap, Stale};
+pub use policy::{CatchUp, OnPaused, OnSkip, Overlap, Stale, WhenQueueFull};
 pub use protect::{Protection, ServiceTask};
 pub use redrive::Redrive;
 pub use release::{CheckedRelease, ReleaseOutcome, ReleaseRequest, ReleaseResponse};

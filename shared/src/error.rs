@@ -13,7 +13,7 @@
 //! ```
 
 use crate::clock::OutOfTime;
-use crate::contract::{ErrorName, InvalidRequest, held_by, paused_by};
+use crate::contract::{ErrorName, InvalidRequest, full_queue, held_by, paused_by};
 use crate::executions::ExecutionsError;
 use crate::tasks::TasksError;
 use lockstep_core::domain::{HolderId, LockKey, Refusal, Renew, RunKey, rfc3339};
@@ -154,8 +154,7 @@ impl Error {
                 waiting,
                 holders,
             } => {
-                let held = held_by(&holders);
-                let text = format!("{waiting} wait already, and maxQueue is {most}; {held}");
+                let text = full_queue(most, waiting, &holders);
                 (ErrorName::QueueFull, text)
             }
             Refusal::Held {

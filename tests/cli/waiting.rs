@@ -92,16 +92,27 @@ async fn who_is_stopped_while_waiting_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_full_line_is_refused_with_75() {
+async fn a_full_queue_is_refused_with_75_or_skipped() {
     let scene = Scene::open("full-line").await;
     let _active = scene.holder().await;
     let _waiter = waiter(&scene, &["--max-queue", "1"], "a", "say start", 1).await;
 
-    let flags = ["--overlap", "queue", "--max-queue", "1"];
-    let (code, _, stderr) = scene.echo(&flags).await;
+    for (policy, expected) in [("fail", 75), ("skip", 9)] {
+        let flags = [
+            "--overlap",
+            "queue",
+            "--max-queue",
+            "1",
+            "--when-queue-full",
+            policy,
+            "--skip-code",
+            "9",
+        ];
+        let (code, out, stderr) = scene.echo(&flags).await;
 
-    assert_eq!(code, 75, "{stderr}");
-    assert!(stderr.contains("maxQueue"), "{stderr}");
+        assert_eq!((code, out.as_str()), (expected, ""), "{stderr}");
+        assert!(stderr.contains("maxQueue is 1"), "{stderr}");
+    }
 }
 
 #[tokio::test]

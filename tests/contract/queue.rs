@@ -54,6 +54,63 @@ async fn a_run_that_does_not_fit_into_the_queue_fails_by_name_and_leaves_nothing
     assert_eq!(record.unwrap().queue.len(), 1);
 }
 
+#[tokio::test]
+async fn a_run_that_skips_a_full_queue_is_answered_counted_and_reported_as_skipped() {
+    for mut waits in [
+        json!({ "overlap": "queue", "maxQueue": 1 }),
+        json!({ "overlap": "queue", "maxQueue": 1, "permits": 2 }),
+    ] {
+        let (functions, grant) = Functions::held(&["a"]).await;
+        functions
+            .acquire(waiting_alone("b", "token-b"))
+            .await
+            .unwrap();
+        functions.finish(&grant, "stopping").await;
+        waits["whenQueueFull"] = json!("skip");
+        waits["taskToken"] = json!("token-c");
+
+        let answer = functions.acquire(ask_with("c", waits)).await.unwrap();
+
+        let message = answer["message"].as_str().unwrap();
+        assert!(
+            message.contains("1 wait already, and maxQueue is 1; held by"),
+            "{message}"
+        );
+        let known = ["status", "holder", "held", "queueLength"].map(|field| answer[field].clone());
+        assert_eq!(json!(known), json!(["skipped", execution("a"), 1, 1]));
+        assert_eq!(
+            answer.get("ending"),
+            None,
+            "its turn would be behind the other's"
+        );
+        assert_eq!(
+            functions.output("token-c"),
+            Some(answer),
+            "the state ends with it"
+        );
+        let event = functions.event(EventKind::RunSkipped);
+        assert_eq!(event.holder.unwrap().as_str(), execution("c"));
+        assert!(functions.has_counted("Skipped") && !functions.has_counted("QueueFull"));
+        assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_does_not_wait_meets_no_queue() {
+    for overlap in ["skip", "fail"] {
+        let (functions, _) = Functions::held(&["a"]).await;
+        let ask = |policy| ask_with("b", json!({ "overlap": overlap, "whenQueueFull": policy }));
+
+        let answers = [
+            functions.acquire(ask("skip")).await,
+            functions.acquire(ask("fail")).await,
+        ];
+
+        let [skip, fail] = answers.map(|answer| answer.map_err(|error| error.to_string()));
+        assert_eq!(skip, fail, "{overlap}");
+    }
+}
+
 /// The first of the two requests of exclusive-run, which does not wait itself.
 #[tokio::test]
 async fn a_run_that_may_wait_for_another_capacity_is_not_refused() {

@@ -140,20 +140,32 @@ async fn a_run_does_not_ask_for_its_lock_before_its_time() {
 }
 
 #[tokio::test]
-async fn a_full_queue_fails_the_run_that_comes_next() {
+async fn a_full_queue_fails_or_skips_the_run_that_comes_next() {
     let (stack, lock) = (stack().await, unique("full"));
     let input = stack.batch_input(&lock).with("maxQueue", 2);
-    let first = at_work(&stack, &input.clone().queued().seconds(6.0)).await;
+    let first = at_work(&stack, &input.clone().queued().seconds(12.0)).await;
     let input = input.seconds(0.3);
     let waiters = [
         in_queue(&stack, &input, 1).await,
         in_queue(&stack, &input, 2).await,
     ];
-    let third = stack.run(&input.queued(), 20).await;
+    let third = stack.run(&input.clone().queued(), 20).await;
     assert_eq!(third.status, "FAILED", "{third:?}");
     assert_eq!(third.error, "Lockstep.QueueFull", "{third:?}");
     assert!(third.cause.contains("maxQueue is 2"), "{}", third.cause);
     assert!(third.cause.contains(&first.arn), "{}", third.cause);
+    let skips = input.queued().with("whenQueueFull", "skip");
+    let fourth = stack.run(&skips, 20).await;
+    assert_eq!(
+        (fourth.status.as_str(), fourth.answer()),
+        ("SUCCEEDED", "skipped")
+    );
+    assert_eq!(fourth.output["holder"], first.arn.as_str(), "{fourth:?}");
+    let fifth = stack.run(&skips.with("onSkip", "fail"), 20).await;
+    assert_eq!(
+        (fifth.status.as_str(), fifth.error.as_str()),
+        ("FAILED", "Lockstep.LockHeld")
+    );
     for waiter in &waiters {
         assert!(stack.wait(waiter, 40).await.ran());
     }

@@ -263,10 +263,11 @@ mod tests {
     }
 
     /// Options that the agent does not have: it does not wait, and stops nothing.
-    const NOT_OF_AGENT: [&str; 6] = [
+    const NOT_OF_AGENT: [&str; 7] = [
         "onPaused",
         "catchUp",
         "maxQueue",
+        "whenQueueFull",
         "heartbeatSeconds",
         "maxHeartbeatSeconds",
         "stalePolicy",

@@ -132,6 +132,7 @@ fn what_a_flag_of_weave_gives_is_in_its_options() {
         ("onPaused", "wait"),
         ("catchUp", "once"),
         ("stalePolicy", "yield"),
+        ("whenQueueFull", "skip"),
         ("runKey", "tick"),
     ];
     for (field, word) in words {

@@ -3,7 +3,7 @@
 use super::parse;
 use super::shared::{ProtectArg, ScopeArg, TableArg};
 use clap::{Args, ValueEnum};
-use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap};
+use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap, WhenQueueFull};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -61,6 +61,15 @@ pub(crate) enum CatchUpArg {
     Once,
 }
 
+/// What to do when the queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenQueueFullArg {
+    /// Start nothing and exit with 75
+    Fail,
+    /// Start nothing and exit with 0 (or --skip-code)
+    Skip,
+}
+
 /// Run a command under a lock
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -88,6 +97,9 @@ pub(crate) struct RunArgs {
     /// Maximum number of waiters, with --overlap queue [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(LockOptions::MAX_QUEUE.values()))]
     pub(crate) max_queue: Option<u16>,
+    /// What to do when the queue is full
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t = WhenQueueFullArg::Fail)]
+    pub(crate) when_queue_full: WhenQueueFullArg,
     /// Maximum number of runs at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(LockOptions::PERMITS.values()))]
     pub(crate) permits: u8,
@@ -114,7 +126,7 @@ pub(crate) struct RunArgs {
     pub(crate) scope: ScopeArg,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// Exit with this code when nothing was started because of --overlap skip or --run-key
+    /// Exit with this code when nothing was started because of --overlap skip, --when-queue-full skip or --run-key
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     pub(crate) skip_code: u8,
     /// The command and its arguments
@@ -176,6 +188,10 @@ impl RunArgs {
             min_interval_seconds: self.min_interval.map(seconds),
             expect_every_seconds: self.expect_every.map(seconds),
             max_queue: self.max_queue.map(i64::from),
+            when_queue_full: Some(match self.when_queue_full {
+                WhenQueueFullArg::Fail => WhenQueueFull::Fail,
+                WhenQueueFullArg::Skip => WhenQueueFull::Skip,
+            }),
             ..LockOptions::default()
         };
         AcquireRequest {

@@ -2,7 +2,7 @@
 
 use super::parse;
 use clap::{Args, ValueHint};
-use lockstep::contract::{CatchUp, LockOptions, OnPaused, Overlap, Stale};
+use lockstep::contract::{CatchUp, LockOptions, OnPaused, Overlap, Stale, WhenQueueFull};
 use lockstep_weave::{OnSkip, Options};
 use std::path::PathBuf;
 
@@ -84,6 +84,9 @@ pub(crate) struct WeaveArgs {
     /// Maximum number of waiters, with --overlap queue [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) max_queue: Option<i64>,
+    /// What a run does that finds the queue full: fail or skip [default: fail]
+    #[arg(long, value_name = "POLICY", value_parser = parse::word::<WhenQueueFull>)]
+    pub(crate) when_queue_full: Option<WhenQueueFull>,
     /// Wait at most this long, with --overlap queue or replace, --on-paused wait or --catch-up once
     #[arg(long, value_name = "N")]
     pub(crate) wait_seconds: Option<i64>,
@@ -133,6 +136,7 @@ impl WeaveArgs {
             min_interval_seconds: self.min_interval_seconds,
             expect_every_seconds: self.expect_every_seconds,
             max_queue: self.max_queue,
+            when_queue_full: self.when_queue_full,
             no_progress_seconds: None,
         };
         Options {

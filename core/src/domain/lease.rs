@@ -360,18 +360,14 @@ impl Lease {
             ending,
             ..
         } = renewed.exit.clone();
-        let expires_at = match why {
-            // The clock that set it may be ahead of this one.
-            Restart::Excused => renewed.expires_at.max(self.expires_at),
-            Restart::Redriven(_) | Restart::Reinstated(_) => renewed.expires_at,
-        };
         let (call, replaced_by, ending, redrives) = match why {
             Restart::Excused => (self.call.clone(), replaced_by, ending, self.redrives),
             Restart::Redriven(count) => (self.call.clone(), replaced_by, None, count),
             Restart::Reinstated(count) => (None, None, None, count),
         };
         Self {
-            expires_at,
+            // The clock that set it may be ahead of this one.
+            expires_at: renewed.expires_at.max(self.expires_at),
             run_until: self.run_until.map(whole),
             stalls_at: self.no_progress.map(|most| now.plus(most)),
             call,

@@ -1,6 +1,6 @@
 export { Lockstep } from './lockstep';
 export { LockstepProps, LogLevel } from './lockstep-props';
-export { CatchUp, LockOptions, OverlapPolicy, PausedPolicy, SkipOutcome, StalePolicy } from './lock-options';
+export { CatchUp, LockOptions, OverlapPolicy, PausedPolicy, QueueFullPolicy, SkipOutcome, StalePolicy } from './lock-options';
 export { LockMetrics } from './metrics';
 export { EcsTaskOptions } from './ecs-task';
 export { ExclusiveRun, ExclusiveRunProps, StartTaskOptions } from './exclusive-run';

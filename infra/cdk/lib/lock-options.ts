@@ -34,6 +34,14 @@ export enum CatchUp {
   ONCE = 'once',
 }
 
+/** What a run does that would wait, when the queue is full. */
+export enum QueueFullPolicy {
+  /** The run fails with `Lockstep.QueueFull`. */
+  FAIL = 'fail',
+  /** The run does not start its work and succeeds with the status `skipped`. */
+  SKIP = 'skip',
+}
+
 /** What becomes of a run over its time, without progress, or silent. */
 export enum StalePolicy {
   /** Its work is stopped. */
@@ -124,11 +132,18 @@ export interface LockOptions {
   readonly catchUp?: CatchUp;
 
   /**
-   * Most waiters, 1 to 500, with `OverlapPolicy.QUEUE` only. The next run fails with `Lockstep.QueueFull`.
+   * Most waiters, 1 to 500, with `OverlapPolicy.QUEUE` only.
    *
    * @default 100
    */
   readonly maxQueue?: number;
+
+  /**
+   * What a run does that would wait, when the queue is full.
+   *
+   * @default QueueFullPolicy.FAIL
+   */
+  readonly whenQueueFull?: QueueFullPolicy;
 
   /**
    * Longest wait for a turn, up to a year, with `OverlapPolicy.QUEUE` or `REPLACE`, `PausedPolicy.WAIT` or

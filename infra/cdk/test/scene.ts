@@ -5,7 +5,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
-import { CatchUp, LockOptions, Lockstep, OverlapPolicy, PausedPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
+import { CatchUp, LockOptions, Lockstep, OverlapPolicy, PausedPolicy, QueueFullPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
 import { lockstepIn, newStack } from './stacks';
 
 /** What a user has: a cluster, a task definition, a workflow and a topic, beside a Lockstep. */
@@ -51,6 +51,7 @@ export const EVERY_LOCK_OPTION: Required<LockOptions> = {
   onPaused: PausedPolicy.SKIP,
   catchUp: CatchUp.ONCE,
   maxQueue: 12,
+  whenQueueFull: QueueFullPolicy.SKIP,
   maxWait: Duration.hours(6),
   maxRun: Duration.hours(2),
   noProgress: Duration.minutes(15),

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { App, Duration, Stack } from 'aws-cdk-lib';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import * as tasks from 'aws-cdk-lib/aws-stepfunctions-tasks';
-import { CatchUp, ExclusiveStates, ExclusiveStatesProps, ExclusiveWorkflow, OverlapPolicy, PausedPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
+import { CatchUp, ExclusiveStates, ExclusiveStatesProps, ExclusiveWorkflow, OverlapPolicy, PausedPolicy, QueueFullPolicy, SkipOutcome, StalePolicy } from 'lockstep-cdk';
 import { Evaluator, Json, ROOT } from './cloudformation';
 import { permissions } from './facts';
 import { Scene, scene } from './scene';
@@ -43,9 +43,9 @@ const CASES: [string, Partial<ExclusiveStatesProps>, string[]][] = [
   ['no option', {}, []],
   ['every policy', {
     overlap: OverlapPolicy.QUEUE, permits: 3, lease: Duration.seconds(90), heartbeat: Duration.seconds(20), maxHeartbeat: Duration.minutes(10), maxRun: Duration.hours(2),
-    stalePolicy: StalePolicy.YIELD, minInterval: Duration.minutes(10), maxQueue: 12, maxWait: Duration.minutes(10), onSkip: SkipOutcome.FAIL,
+    stalePolicy: StalePolicy.YIELD, minInterval: Duration.minutes(10), maxQueue: 12, whenQueueFull: QueueFullPolicy.SKIP, maxWait: Duration.minutes(10), onSkip: SkipOutcome.FAIL,
   }, ['--overlap', 'queue', '--permits', '3', '--lease-seconds', '90', '--heartbeat-seconds', '20', '--max-heartbeat-seconds', '600', '--max-run-seconds', '7200',
-    '--stale-policy', 'yield', '--min-interval-seconds', '600', '--max-queue', '12', '--wait-seconds', '600', '--on-skip', 'fail']],
+    '--stale-policy', 'yield', '--min-interval-seconds', '600', '--max-queue', '12', '--when-queue-full', 'skip', '--wait-seconds', '600', '--on-skip', 'fail']],
   ['replace', { overlap: OverlapPolicy.REPLACE, runKey: '{% $states.input.day %}' }, ['--overlap', 'replace', '--run-key', '{% $states.input.day %}']],
   ['a wait for the resume', { onPaused: PausedPolicy.WAIT, maxWait: Duration.hours(1) }, ['--on-paused', 'wait', '--wait-seconds', '3600']],
   ['one run that catches up', { catchUp: CatchUp.ONCE }, ['--catch-up', 'once']],

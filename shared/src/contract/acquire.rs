@@ -7,7 +7,7 @@
 
 use super::options::{CheckedOptions, LockOptions};
 use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, text};
-use super::policy::{OnPaused, Overlap};
+use super::policy::{OnPaused, Overlap, WhenQueueFull};
 use super::redrive::Redrive;
 use super::work::WorkPlace;
 use lockstep_core::domain::{
@@ -80,6 +80,8 @@ pub struct CheckedAcquire {
     pub overlap: Overlap,
     /// Whether the answer at a paused lock is `skipped`.
     pub skips_paused: bool,
+    /// Whether the answer at a full queue is `skipped`.
+    pub skips_full_queue: bool,
     /// Whether the caller waits when the answer is `skipped`.
     pub may_wait: bool,
     /// Whether the caller waits when the answer is `skipped` with `ending`.
@@ -140,6 +142,7 @@ impl AcquireRequest {
             lock,
             overlap: self.options.overlap(),
             skips_paused: self.options.on_paused(self.may_wait) == OnPaused::Skip,
+            skips_full_queue: self.options.when_queue_full == Some(WhenQueueFull::Skip),
             may_wait: self.may_wait,
             wait_for_ending: self.wait_for_ending,
             resume: resume.transpose()?,

@@ -160,6 +160,23 @@ impl Skipped {
         }
     }
 
+    /// Returns the response to a caller that would wait, while `most` or more wait already.
+    #[must_use]
+    pub fn queue_full(
+        lock: &LockKey,
+        most: usize,
+        queue_length: usize,
+        holders: &[(HolderId, Lease)],
+    ) -> Self {
+        let why = full_queue(most, queue_length, holders);
+        Self {
+            // A caller that waited for the end of a holder would pass those in the queue.
+            ending: false,
+            message: format!("lock {lock}: {why}"),
+            ..Self::full(lock, queue_length, holders)
+        }
+    }
+
     /// Returns the response to a caller while the lock is paused, `until` a time if that is known.
     #[must_use]
     pub fn paused(
@@ -255,6 +272,13 @@ pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
         n => format!(" and {n} more"),
     };
     format!("held by {holder}{others} since {since}, lease until {until}")
+}
+
+/// A full queue in a few words: how many wait, the bound, and the holders that they wait for.
+#[must_use]
+pub fn full_queue(most: usize, waiting: usize, holders: &[(HolderId, Lease)]) -> String {
+    let held = held_by(holders);
+    format!("{waiting} wait already, and maxQueue is {most}; {held}")
 }
 
 /// A pause in a few words: until when, why, and how it ends.

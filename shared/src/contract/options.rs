@@ -10,7 +10,7 @@ pub(super) use check::{CheckedOptions, heartbeat_time};
 pub use range::Range;
 
 use super::parse::YEAR;
-use super::policy::{CatchUp, OnPaused, Overlap, Stale};
+use super::policy::{CatchUp, OnPaused, Overlap, Stale, WhenQueueFull};
 use lockstep_core::domain::{Permits, QUEUE_MAX};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -80,6 +80,11 @@ pub struct LockOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_QUEUE.least, max = Self::MAX_QUEUE.most)))]
     pub max_queue: Option<i64>,
+    /// What a run does that would wait, when the queue is full. Default `fail`. A run that does not wait meets
+    /// no queue.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "WhenQueueFull", extend("default" = WhenQueueFull::default())))]
+    pub when_queue_full: Option<WhenQueueFull>,
     /// The run counts as hung after this time without a change in the `progress` of its heartbeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::NO_PROGRESS.least, max = Self::NO_PROGRESS.most)))]

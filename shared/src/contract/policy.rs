@@ -21,6 +21,18 @@ pub enum Overlap {
     Replace,
 }
 
+/// What a run does that would wait, when as many wait as the queue takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum WhenQueueFull {
+    /// Fail with `Lockstep.QueueFull`.
+    #[default]
+    Fail,
+    /// Answer `skipped`.
+    Skip,
+}
+
 /// What a run does when it finds the lock paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -59,9 +59,9 @@ impl About<'_> {
         }
     }
 
-    /// A run was skipped. `None` for refusals that fail the run: its workflow reports them.
+    /// A run was skipped, or failed at a full queue that it does not skip. `None` for refusals that fail the run: its workflow reports them.
     #[must_use]
-    pub fn gave_way(&self, refusal: &Refusal) -> Option<Event> {
+    pub fn gave_way(&self, refusal: &Refusal, skips_full_queue: bool) -> Option<Event> {
         let lock = self.lock;
         Some(match refusal {
             Refusal::Held { holders, .. } => self.event(
@@ -85,6 +85,11 @@ impl About<'_> {
                 EventKind::RunDuplicate,
                 format!("run key {} is taken by {}", run_key.as_str(), run.holder),
                 "nothing: the trigger fired more than once and the work is done once",
+            ),
+            Refusal::QueueFull { .. } if skips_full_queue => self.event(
+                EventKind::RunSkipped,
+                Error::of_refusal(lock, refusal.clone()).message(),
+                "nothing, if runs may be left out at a full queue; else raise maxQueue",
             ),
             Refusal::QueueFull { .. } => self.event(
                 EventKind::QueueFull,

@@ -214,7 +214,7 @@ impl<P: Ports> EffectRunner<'_, P> {
             (Dismissal::Duplicate(run), Some(run_key)) => {
                 let answer = AcquireResponse::Duplicate(Duplicate::of(lock, &run_key, &run));
                 let taken = Refusal::Duplicate { run_key, run };
-                (answer, about.gave_way(&taken))
+                (answer, about.gave_way(&taken, false))
             }
             (Dismissal::GaveUp | Dismissal::Duplicate(_), _) => {
                 let answer = GaveUp::late(lock);

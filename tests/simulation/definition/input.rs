@@ -346,7 +346,7 @@ fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
         }
     }
     let mut every = json!({
-        "overlap": "queue", "onPaused": "wait", "catchUp": "once", "stalePolicy": "yield", "runKey": "tick", "onSkip": "fail",
+        "overlap": "queue", "whenQueueFull": "skip", "onPaused": "wait", "catchUp": "once", "stalePolicy": "yield", "runKey": "tick", "onSkip": "fail",
         "waitSeconds": 60, "waitIntervalSeconds": 30, "notBefore": time(0),
         "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": EXECUTION,
     });

@@ -141,6 +141,7 @@ fn a_refusal_is_the_error_of_the_execution() {
         {} | Lockstep.LockHeld        | | | Acquire Lock | Lockstep.LockHeld
         {} | Lockstep.PermitsMismatch | | | Acquire Lock | Lockstep.PermitsMismatch
         {"overlap": "queue", "maxQueue": 1} | skipped | Lockstep.QueueFull | | ASKS > Wait For Turn | Lockstep.QueueFull
+        {"overlap": "queue", "whenQueueFull": "skip"} | skipped | skipped | | ASKS > TURN > Lock Is Ours > Report Skip | skipped
         "#,
     );
 }

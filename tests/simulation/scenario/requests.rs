@@ -116,11 +116,23 @@ fn bounds(world: &World, guarded: &Guarded, input: &mut Value) {
         || input["catchUp"] == "once"
         || input["onPaused"] == "wait";
     if queues && guarded.wants(world, Facet::Bounds, 200) {
-        input["maxQueue"] = world.number(1..=4).into();
+        bound_queue(world, input);
     }
     if waits && guarded.wants(world, Facet::Bounds, 250) {
         input["waitSeconds"] = world.number(20..=300).into();
     }
+}
+
+/// Every other length of the queue is one at which the next run is skipped.
+fn bound_queue(world: &World, input: &mut Value) {
+    let most: u64 = world.number(1..=4);
+    input["maxQueue"] = most.into();
+    input["whenQueueFull"] = if most.is_multiple_of(2) {
+        "fail"
+    } else {
+        "skip"
+    }
+    .into();
 }
 
 fn overlap(world: &World, guarded: &Guarded) -> &'static str {
@@ -162,7 +174,7 @@ pub(super) fn process(world: &World, guarded: &Guarded, number: u64) -> Plan {
         || ask["onPaused"] == "wait"
         || ask["catchUp"] == "once";
     if overlap == "queue" && guarded.wants(world, Facet::Bounds, 150) {
-        ask["maxQueue"] = world.number(1..=4).into();
+        bound_queue(world, &mut ask);
     }
     let lease = ask["leaseSeconds"].as_u64().unwrap_or(60) * 1000;
     let fate = world.number(0..=3);

@@ -205,6 +205,25 @@ fn a_restarted_run_has_its_whole_time_and_keeps_what_its_reason_says() {
 }
 
 #[test]
+fn a_restart_by_a_clock_that_is_behind_moves_the_end_of_no_lease_back() {
+    let lease = Lease {
+        expires_at: at(1_061),
+        ..marked()
+    };
+    for why in [
+        Restart::Excused,
+        Restart::Redriven(1),
+        Restart::Reinstated(1),
+    ] {
+        assert_eq!(
+            lease.restarted(why, at(1_000)).expires_at,
+            at(1_061),
+            "{why:?}"
+        );
+    }
+}
+
+#[test]
 fn a_run_that_restarts_twice_has_its_time_each_time() {
     let granted = marked();
     let by_an_older_version = Lease {

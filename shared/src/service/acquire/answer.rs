@@ -93,6 +93,16 @@ pub(super) fn refused(
         ) if is_skipped => Ok(AcquireResponse::Skipped(Skipped::paused(
             lock, waiting, &holders, &note, until,
         ))),
+        (
+            Refusal::QueueFull {
+                most,
+                waiting,
+                holders,
+            },
+            _,
+        ) if request.skips_full_queue => Ok(AcquireResponse::Skipped(Skipped::queue_full(
+            lock, most, waiting, &holders,
+        ))),
         (Refusal::TooSoon { not_before }, Overlap::Skip) => {
             Ok(AcquireResponse::Skipped(Skipped::resting(lock, not_before)))
         }

@@ -24,7 +24,8 @@ pub(super) async fn refusal<P: Ports>(
     refusal: &Refusal,
     now: Timestamp,
 ) {
-    if matches!(refusal, Refusal::QueueFull { .. }) {
+    let skips_full_queue = request.skips_full_queue;
+    if matches!(refusal, Refusal::QueueFull { .. }) && !skips_full_queue {
         let full = [(Metric::QueueFull, 1.0)];
         deps.metrics.report(&request.lock, now, &full);
     }
@@ -41,7 +42,7 @@ pub(super) async fn refusal<P: Ports>(
     if goes_on {
         return;
     }
-    if let Some(event) = about(request, now).gave_way(refusal) {
+    if let Some(event) = about(request, now).gave_way(refusal, skips_full_queue) {
         deps.events.publish(vec![event]).await;
     }
 }
