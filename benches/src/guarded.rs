@@ -59,7 +59,7 @@ impl<C: Clock> Guarded<C> {
             executions: MemoryExecutions::default(),
             tasks: MemoryTasks::default(),
             events: MemoryEvents::default(),
-            metrics: Metrics::new(NoLines, false),
+            metrics: Metrics::new(NoLines, "locks", false),
             table: table.into(),
             retention: RETENTION,
             run_events: false,

@@ -74,11 +74,16 @@ pub fn timeouts() -> TimeoutConfig {
 pub type Aws<V = EventBridge, K = StdoutSink> =
     (DynamoStore, SystemClock, StepFunctions, Ecs, V, K);
 
+/// The event bus that `config` names.
+#[must_use]
+pub fn bus(sdk: &SdkConfig, config: &Config) -> EventBridge {
+    EventBridge::from_sdk(sdk, config.event_bus.clone(), config.table.clone())
+}
+
 /// The dependencies of a Lambda function.
 #[must_use]
 pub fn deps(sdk: &SdkConfig, config: &Config) -> Deps<Aws> {
-    let bus = EventBridge::from_sdk(sdk, config.event_bus.clone());
-    deps_with(sdk, config, bus)
+    deps_with(sdk, config, bus(sdk, config))
 }
 
 /// As [`deps`], with `events` for the event bus.
@@ -90,7 +95,7 @@ pub fn deps_with<V: Events>(sdk: &SdkConfig, config: &Config, events: V) -> Deps
         protocol: protocol(table),
         tasks: Ecs::from_sdk(sdk),
         events,
-        metrics: Metrics::new(StdoutSink, config.metrics_per_lock),
+        metrics: Metrics::new(StdoutSink, &config.table, config.metrics_per_lock),
         table: config.table.clone(),
         retention: config.retention,
         run_events: config.run_events,

@@ -53,8 +53,8 @@ where
                 tracing::error!(event = "invocation_failed", error = %name, message = error.message());
             }
             if let Some(table) = table.filter(|_| name.is_fault()) {
-                let metrics = Metrics::new(StdoutSink, false);
-                metrics.report_stack(table, SystemClock.now(), &[(StackMetric::Faults, 1.0)]);
+                let metrics = Metrics::new(StdoutSink, table, false);
+                metrics.report_stack(SystemClock.now(), &[(StackMetric::Faults, 1.0)]);
             }
             Diagnostic::from(error)
         })

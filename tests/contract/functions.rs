@@ -94,7 +94,7 @@ impl Functions {
             executions: &self.executions,
             tasks: &self.tasks,
             events: &self.events,
-            metrics: Metrics::new(&self.metrics, false),
+            metrics: Metrics::new(&self.metrics, "locks", false),
             table: "locks".into(),
             retention: RETENTION,
             run_events: self.run_events,

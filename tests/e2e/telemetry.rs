@@ -130,9 +130,50 @@ async fn a_rule_gets_what_became_of_runs_with_lock_holder_reason_and_advice() {
     runs_after(&stack, "StopExecution", &lock, &next, killed).await;
     for event in [&skipped, &queue_full, &recovered] {
         assert_eq!(event["lock"], lock);
+        assert_eq!(event["table"], stack.output("LockTableName"));
         let advice = event["advice"].as_str().unwrap_or_default();
         assert!(!advice.is_empty(), "{event}");
     }
+}
+
+/// On one event bus, a rule of the stack knows the events of its own lock table, and takes those that name none.
+#[tokio::test]
+async fn the_events_of_another_stack_reach_neither_the_topic_nor_the_log() {
+    let (stack, lock) = (stack().await, unique("neighbour"));
+    let mut mailbox = stack.mailbox().await;
+    let own = stack.output("LockTableName");
+    let reasons = ["of another", "of this one", "of an older command"];
+    let entries = reasons.map(|reason| {
+        let message = json!({
+            "version": "1.0", "source": "custom",
+            "content": { "title": lock, "description": reason, "textType": "client-markdown" },
+            "metadata": { "threadId": lock, "eventType": "Lockstep Lease Lost" },
+        });
+        let mut detail = json!({ "lock": lock, "reason": reason, "advice": "a", "message": message });
+        match reason {
+            "of another" => detail["table"] = json!("another-stack-locks"),
+            "of this one" => detail["table"] = json!(own),
+            _ => {}
+        }
+        json!({ "Source": "lockstep", "DetailType": "Lockstep Lease Lost", "Detail": detail.to_string() })
+    });
+
+    let put = json!({ "Entries": entries });
+    stack.call("events", "AWSEvents.PutEvents", put).await;
+
+    let texts = |found: Vec<String>| {
+        let mut known = reasons.to_vec();
+        known.retain(|reason| found.iter().any(|text| text.contains(reason)));
+        known
+    };
+    let messages = mailbox.messages(&stack, &lock, 3, 10).await;
+    let messages = texts(messages.iter().map(ToString::to_string).collect());
+    assert_eq!(messages, reasons[1..]);
+    let group = stack.output("EventLogGroupName");
+    let ask = json!({ "logGroupName": group, "filterPattern": format!("{lock:?}") });
+    let logged = stack.log_events(ask).await;
+    let logged = texts(logged.iter().map(ToString::to_string).collect());
+    assert_eq!(logged, reasons[1..]);
 }
 
 #[tokio::test]

@@ -248,7 +248,7 @@ fn deps(settings: &SdkConfig, table: &Table, line: Arc<Line>, clock: ClientClock
         executions: MemoryExecutions::default(),
         tasks: MemoryTasks::default(),
         events: MemoryEvents::default(),
-        metrics: Metrics::new(NoLines, false),
+        metrics: Metrics::new(NoLines, "locks", false),
         table: "locks".into(),
         retention: RETENTION,
         run_events: false,

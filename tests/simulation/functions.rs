@@ -197,7 +197,7 @@ pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
         },
         tasks: SimTasks(Arc::clone(world)),
         events: SimEvents(Arc::clone(world)),
-        metrics: Metrics::new(NoMetrics, false),
+        metrics: Metrics::new(NoMetrics, "locks", false),
         table: "locks".into(),
         retention: RETENTION,
         run_events: !world.as_deployed,

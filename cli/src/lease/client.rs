@@ -55,7 +55,7 @@ pub(crate) struct LockClient<P: Ports = OnAws> {
 impl LockClient {
     /// The table that `config` names, with the settings of `sdk`.
     pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
-        let bus = BackgroundEvents::new(EventBridge::from_sdk(sdk, config.event_bus.clone()));
+        let bus = BackgroundEvents::new(lockstep::aws::bus(sdk, config));
         let table = DynamoStore::from_sdk(sdk, config.table.clone());
         let (executions, tasks) = (StepFunctions::without_tokens(sdk), Ecs::from_sdk(sdk));
         let deps = |metrics, clock: ProcessClock| Deps {
@@ -68,11 +68,11 @@ impl LockClient {
             retention: config.retention,
             run_events: config.run_events,
         };
-        let metrics = || Metrics::new(StderrSink::open(), config.metrics_per_lock);
+        let metrics = || Metrics::new(StderrSink::open(), &config.table, config.metrics_per_lock);
         Self {
             deps: deps(metrics(), ProcessClock::Wall),
             quiet: deps(
-                Metrics::new(StderrSink::closed(), false),
+                Metrics::new(StderrSink::closed(), &config.table, false),
                 ProcessClock::Wall,
             ),
             renewing: deps(metrics(), ProcessClock::steady()),

@@ -57,9 +57,9 @@ impl MessageMetrics {
         let took = took.map(|took| (SECONDS, "Seconds", took.as_secs_f64()));
         let one = (kind.metric(), "Count", 1.0);
         let values: Vec<_> = [one].into_iter().chain(took).collect();
-        let subject = ("queue", self.queue.as_str());
-        let directives = [directive(&["queue"], &values)];
-        metric_line(subject, &directives, SystemClock.now(), &values).to_string()
+        let subject = [("queue", self.queue.as_str())];
+        let directives = [directive(&[&["queue"]], &values)];
+        metric_line(&subject, &directives, SystemClock.now(), &values).to_string()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What view may do is a matter of its role, which cannot write.
 
-use lockstep::aws::{deps_with, sdk_config};
+use lockstep::aws::{bus, deps_with, sdk_config};
 use lockstep::config::Config;
 use lockstep::events::cloudwatch::LoggedBus;
 use lockstep::lambda::{RuntimeError, serve_as};
@@ -15,8 +15,8 @@ async fn main() -> Result<(), RuntimeError> {
     init_log();
     let config = Config::from_env()?;
     let sdk = sdk_config();
-    let (bus, group) = (config.event_bus.clone(), config.event_log_group.clone());
-    let deps = deps_with(&sdk, &config, LoggedBus::from_sdk(&sdk, bus, group));
+    let bus = LoggedBus::new(bus(&sdk, &config), &sdk, config.event_log_group.clone());
+    let deps = deps_with(&sdk, &config, bus);
     let surface = match config.read_only {
         true => Surface::View,
         false => Surface::Operate,

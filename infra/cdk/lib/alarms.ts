@@ -7,7 +7,7 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { addEventMessages } from './event-messages';
+import { addEventMessages, ofTable } from './event-messages';
 import { LockstepProps } from './lockstep-props';
 import { allowPublishers } from './publishers';
 
@@ -53,7 +53,7 @@ const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
 export function addAlarms(scope: Construct, options: AlarmOptions): sns.Topic {
   const topic = addTopic(scope, options.props);
   if (options.props.alarms ?? true) {
-    addEventMessages(scope, 'EventMessages', topic, options.props.eventBus);
+    addEventMessages(scope, 'EventMessages', topic, options.table, options.props.eventBus);
     addCounts(scope, options);
     addAlarmsTo(scope, options, topic);
   }
@@ -64,7 +64,7 @@ export function addAlarms(scope: Construct, options: AlarmOptions): sns.Topic {
  * Adds the log group of all events. EventBridge takes no role for it: a resource policy opens it. It is the log group's
  * own, for a region has at most ten of the account, and `LogGroup.addToResourcePolicy` makes one of those.
  */
-export function addEventLog(scope: Construct, options: { stackName: string; props: LockstepProps }): logs.LogGroup {
+export function addEventLog(scope: Construct, options: { stackName: string; table: dynamodb.ITable; props: LockstepProps }): logs.LogGroup {
   const logGroupName = `/aws/events/${options.stackName}`;
   const arn = Stack.of(scope).formatArn({
     service: 'logs', resource: 'log-group', resourceName: logGroupName, arnFormat: ArnFormat.COLON_RESOURCE_NAME,
@@ -74,7 +74,7 @@ export function addEventLog(scope: Construct, options: { stackName: string; prop
   const rule = new events.Rule(scope, 'EventLog', {
     description: 'Keeps every event of Lockstep in a log group',
     eventBus: options.props.eventBus,
-    eventPattern: { source: ['lockstep'] },
+    eventPattern: { source: ['lockstep'], detail: ofTable(options.table) },
     targets: [{ bind: () => ({ arn }) }],
   });
   const logGroup = new logs.LogGroup(scope, 'EventLogGroup', {

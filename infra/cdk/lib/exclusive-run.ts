@@ -102,7 +102,7 @@ export class ExclusiveRun extends Construct {
     });
     this.runStateMachine = machine;
     this.role = role;
-    this.metrics = new LockMetrics(lockstep.metricsPerLock ? props.lockName : undefined);
+    this.metrics = lockstep.metricsPerLock ? new LockMetrics(props.lockName) : lockstep.metrics;
     const work = props.stateMachine
       ? this.workflowWork(props.stateMachine, statements, props)
       : this.taskWork(props.taskDefinition!, props.cluster!, statements, props);

@@ -58,7 +58,7 @@ interface Request {
  * chooses. By default it fails if a state follows.
  */
 export class ExclusiveStates extends sfn.Parallel {
-  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks without it. */
+  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks of the stack without it. */
   public readonly metrics: LockMetrics;
 
   private readonly lockstep: Lockstep;
@@ -79,7 +79,7 @@ export class ExclusiveStates extends sfn.Parallel {
     }
     // Of an expression, Lockstep checks what it evaluates to.
     const computed = isExpression(props.lockName);
-    this.metrics = new LockMetrics(props.lockstep.metricsPerLock && !computed ? props.lockName : undefined);
+    this.metrics = props.lockstep.metricsPerLock && !computed ? new LockMetrics(props.lockName) : props.lockstep.metrics;
     const { lock, maxQueue, waitSeconds, onSkip, ...policies } = lockFields(this, computed ? { ...props, lockName: 'computed' } : props);
     const ask = { lock: computed ? props.lockName : lock, ...policies };
     this.request = {

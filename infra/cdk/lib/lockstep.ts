@@ -67,8 +67,8 @@ export class Lockstep extends Construct {
   public readonly viewerPolicy: iam.ManagedPolicy;
   /** The event bus that receives the events of source `lockstep`. */
   public readonly eventBus: events.IEventBus;
-  /** The metrics of all locks. */
-  public readonly metrics: LockMetrics = new LockMetrics();
+  /** The metrics of all locks of this Lockstep. */
+  public readonly metrics: LockMetrics;
   /** Whether a lock has metrics of its own. */
   public readonly metricsPerLock: boolean;
 
@@ -91,8 +91,8 @@ export class Lockstep extends Construct {
     this._organisation = addOrganisation(this, this.statements, props);
     this.eventBus = props.eventBus ?? events.EventBus.fromEventBusName(this, 'EventBus', 'default');
     this.table = addLockTable(this, props.key);
-
-    this.eventLogGroup = addEventLog(this, { stackName: this.prefix, props });
+    this.metrics = new LockMetrics(undefined, this.table.tableName);
+    this.eventLogGroup = addEventLog(this, { stackName: this.prefix, table: this.table, props });
 
     const items = this.statements.items(this.table);
     const lockFunction = this.functionAdder(this.lockEnvironment());
@@ -113,7 +113,7 @@ export class Lockstep extends Construct {
     this.checkRunningExecutionsFunction = this.functionAdder({})('CheckRunningExecutions', 'check-running-executions',
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])], undefined, undefined, []);
 
-    this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, props);
+    this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, this.table, props);
     this.alarmTopic = addAlarms(this, {
       eventLog: this.eventLogGroup,
       stackName: this.prefix, props, table: this.table, reaper: this.reaperFunction, deadLetters: this.recoveryDeadLetters,

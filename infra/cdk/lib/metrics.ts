@@ -10,13 +10,17 @@ const PER_LOCK = ['Failed', 'QueueLength', 'Skipped'];
 /** The metrics of Lockstep, of all locks or of one. */
 export class LockMetrics {
   private readonly lockName?: string;
+  private readonly tableName?: string;
 
   /**
    * @param lockName Counts this lock alone, which needs the prop `metricsPerLock` of the Lockstep construct. Only
    * `Failed`, `QueueLength` and `Skipped` are counted for each lock; the others throw then.
+   * @param tableName Counts the locks of this lock table alone. Without both, the locks of all stacks of the account in the
+   * Region count. A `lockstep` command that is older than this dimension counts there only.
    */
-  constructor(lockName?: string) {
+  constructor(lockName?: string, tableName?: string) {
     this.lockName = lockName;
+    this.tableName = tableName;
   }
 
   /** Grants. */
@@ -103,6 +107,13 @@ export class LockMetrics {
     return this.metric(metricName, { statistic: cloudwatch.Stats.SUM, unit: cloudwatch.Unit.COUNT, ...props });
   }
 
+  private dimensions(): { [name: string]: string } | undefined {
+    if (this.lockName !== undefined) {
+      return { lock: this.lockName };
+    }
+    return this.tableName === undefined ? undefined : { table: this.tableName };
+  }
+
   private metric(metricName: string, props: cloudwatch.MetricOptions): cloudwatch.Metric {
     if (this.lockName !== undefined && !PER_LOCK.includes(metricName)) {
       throw new Error(`${metricName} is not counted for each lock: only ${PER_LOCK.join(', ')} are.`);
@@ -111,7 +122,7 @@ export class LockMetrics {
       namespace: NAMESPACE,
       metricName,
       period: Duration.minutes(5),
-      dimensionsMap: this.lockName === undefined ? undefined : { lock: this.lockName },
+      dimensionsMap: this.dimensions(),
       ...props,
     });
   }

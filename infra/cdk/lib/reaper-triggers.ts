@@ -1,14 +1,16 @@
 import { Duration } from 'aws-cdk-lib';
+import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as targets from 'aws-cdk-lib/aws-events-targets';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { ofTable } from './event-messages';
 import { LockstepProps } from './lockstep-props';
 
 /** Adds the events and the sweep that invoke the reaper, and returns the queue of what could not be delivered. */
-export function addReaperTriggers(scope: Construct, reaper: lambda.Function, { eventBus, key }: LockstepProps): sqs.Queue {
+export function addReaperTriggers(scope: Construct, reaper: lambda.Function, table: dynamodb.ITable, { eventBus, key }: LockstepProps): sqs.Queue {
   // The sweep finds dead holders without these events.
   const deadLetterQueue = new sqs.Queue(scope, 'RecoveryDeadLetters', {
     encryption: key ? sqs.QueueEncryption.KMS : sqs.QueueEncryption.SQS_MANAGED,
@@ -40,7 +42,7 @@ export function addReaperTriggers(scope: Construct, reaper: lambda.Function, { e
   new events.Rule(scope, 'PermitHandedOver', {
     description: 'A container has handed a permit over to a waiting workflow, or removed it from the queue',
     eventBus,
-    eventPattern: { source: ['lockstep'], detailType: ['Lockstep Permit Handed Over', 'Lockstep Waiter Sent Away'] },
+    eventPattern: { source: ['lockstep'], detailType: ['Lockstep Permit Handed Over', 'Lockstep Waiter Sent Away'], detail: ofTable(table) },
     targets: invoke(Duration.minutes(1), 2),
   });
   new events.Rule(scope, 'Sweep', {

@@ -81,12 +81,14 @@ test('metrics have the names, the namespace and the units of telemetry', () => {
 });
 
 test('a lock has metrics of its own only if Lockstep has them', () => {
-  const dimension = /directive\(&\["(\w+)"\], &per_lock\)/.exec(text('shared/src/telemetry/emf.rs'))![1];
-  for (const [metricsPerLock, expected] of [[true, { [dimension]: 'nightly-report' }], [false, undefined]] as const) {
+  const dimension = /directive\(&\[&\["(\w+)"\]\], &per_lock\)/.exec(text('shared/src/telemetry/emf.rs'))![1];
+  for (const metricsPerLock of [true, false]) {
     const { stack, lockstep, stateMachine } = scene({ metricsPerLock });
     const run = new ExclusiveRun(stack, 'Run', { lockstep, stateMachine, lockName: 'nightly-report' });
+    const expected = metricsPerLock ? { [dimension]: 'nightly-report' } : { table: lockstep.table.tableName };
     assert.deepEqual(run.metrics.metricSkipped().dimensions, expected);
   }
+  assert.equal(new LockMetrics().metricSkipped().dimensions, undefined);
 });
 
 test('the metrics of a lock are those that telemetry has for each lock', () => {
@@ -103,10 +105,16 @@ test('the metrics of a lock are those that telemetry has for each lock', () => {
   }
 });
 
+/** The detail of a pattern, with the same name for the lock table of any stack. */
+function ofItsTable({ table: [name, ...others], message }: Json): Json {
+  assert.match(name, /^<\w*LockTable\w*>$/);
+  return { table: ['<LockTable>', ...others], message };
+}
+
 test('alerts for another topic are those of the template', () => {
   const template = new Evaluator(readTemplate('infra/template.yaml'), {}).resources();
   const sends = ({ Properties: { EventPattern: pattern, Targets: [target] } }: Json) => JSON.stringify({
-    pattern: { ...pattern, 'detail-type': [...pattern['detail-type']].sort() },
+    pattern: { ...pattern, 'detail-type': [...pattern['detail-type']].sort(), detail: ofItsTable(pattern.detail) },
     input: target.InputPath ?? message(target.InputTransformer),
   });
   const own = [template.EventMessages, template.EventMessagesOfOlderCommands].map(sends);
@@ -121,7 +129,7 @@ test('alerts of failed runs alone do not send what a Run Failed repeats', () => 
   new LockstepAlerts(stack, 'Alerts', { lockstep, topic, detailTypes: ['Lockstep Run Failed'] });
   const patterns = resources(stack).filter((one) => one.Type === 'AWS::Events::Rule').map((one) => one.Properties.EventPattern);
   const failed = patterns.filter((pattern) => pattern?.['detail-type']?.join() === 'Lockstep Run Failed');
-  assert.deepEqual(failed.map((pattern) => pattern.detail), [{ message: { source: ['custom'] } }]);
+  assert.deepEqual(failed.map((pattern) => ofItsTable(pattern.detail)), [{ table: ['<LockTable>', { exists: false }], message: { source: ['custom'] } }]);
 });
 
 test('a task goes by its family, so that a run that waits starts the revision that is deployed meanwhile', () => {

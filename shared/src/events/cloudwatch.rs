@@ -36,9 +36,9 @@ pub struct LoggedBus {
 impl LoggedBus {
     /// Publishes to `bus` and reads `group`, with the settings of `sdk`.
     #[must_use]
-    pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String, group: Option<String>) -> Self {
+    pub fn new(bus: EventBridge, sdk: &aws_config::SdkConfig, group: Option<String>) -> Self {
         Self {
-            bus: EventBridge::from_sdk(sdk, bus),
+            bus,
             log: group.map(|group| (LazyClient::new(sdk, Client::new), group)),
         }
     }

@@ -13,6 +13,9 @@ use serde::Serialize;
 pub struct EventDetail {
     /// The lock.
     pub lock: String,
+    /// The lock table, by which a rule tells two stacks on one bus apart. Events of older versions have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
     /// The holder or waiter that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
@@ -60,6 +63,7 @@ impl From<&Event> for EventDetail {
         Self {
             message: Message::of(event, &reason, &advice),
             lock: event.lock.to_string(),
+            table: None,
             holder: event.holder.as_ref().map(ToString::to_string),
             token: event.token.map(|token| token.number()),
             reason,

@@ -25,20 +25,26 @@ const TIME_MAX: Duration = Duration::from_secs(2);
 pub struct EventBridge {
     client: LazyClient<Client>,
     bus: String,
+    table: String,
 }
 
 impl EventBridge {
-    /// Creates a client for `bus`, a name or an ARN, with the settings of `sdk`.
+    /// Creates a client for `bus`, a name or an ARN, with the settings of `sdk`. Its events name the lock table
+    /// `table`.
     #[must_use]
-    pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String) -> Self {
+    pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String, table: String) -> Self {
         Self {
             client: LazyClient::new(sdk, Client::new),
             bus,
+            table,
         }
     }
 
     async fn send(&self, events: &[Event]) {
-        let entries = events.iter().map(|event| entry(event, &self.bus)).collect();
+        let entries = events
+            .iter()
+            .map(|event| entry(event, &self.bus, &self.table))
+            .collect();
         let call = self.client.put_events().set_entries(Some(entries));
         match call.send().await {
             Ok(answer) if answer.failed_entry_count() == 0 => {}
@@ -71,8 +77,12 @@ impl Events for EventBridge {
     }
 }
 
-fn entry(event: &Event, bus: &str) -> PutEventsRequestEntry {
-    let detail = serde_json::to_string(&EventDetail::from(event));
+fn entry(event: &Event, bus: &str, table: &str) -> PutEventsRequestEntry {
+    let detail = EventDetail {
+        table: Some(table.to_owned()),
+        ..EventDetail::from(event)
+    };
+    let detail = serde_json::to_string(&detail);
     let millis = i64::try_from(event.at.millis()).unwrap_or(i64::MAX);
     PutEventsRequestEntry::builder()
         .event_bus_name(bus)
@@ -133,14 +143,16 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_names_bus_source_kind_and_time() {
-        let entry = entry(&event("nightly"), "alerts");
+    fn an_entry_names_bus_source_kind_time_and_table() {
+        let entry = entry(&event("nightly"), "alerts", "locks");
 
         assert_eq!(entry.event_bus_name(), Some("alerts"));
         assert_eq!(entry.source(), Some("lockstep"));
         assert_eq!(entry.detail_type(), Some("Lockstep Queue Full"));
         assert_eq!(entry.time(), Some(&DateTime::from_millis(1500)));
-        assert!(entry.detail().unwrap().contains("\"lock\":\"nightly\""));
+        for part in ["\"lock\":\"nightly\"", "\"table\":\"locks\""] {
+            assert!(entry.detail().unwrap().contains(part), "{entry:?}");
+        }
     }
 
     #[test]

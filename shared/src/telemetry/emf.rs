@@ -3,16 +3,19 @@
 //! Format: <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 //!
 //! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
-//! values as one custom metric, each month it gets data. Without a dimension, all locks together
-//! are at most fifteen metrics. With the lock as a dimension, each lock is up to three more, those that
-//! an alarm on one lock needs; a hundred locks are three hundred metrics. So the dimension is off by
-//! default, and the lock is always a plain field of the line: CloudWatch Logs Insights can still count by
-//! lock.
+//! values as one custom metric, each month it gets data. All locks together are a metric by each name, and so are
+//! those of each lock table, by which two stacks in a Region are told apart. With the lock as a dimension, each lock
+//! is up to three more, those that an alarm on one lock needs; a hundred locks are three hundred metrics. So that
+//! dimension is off by default, and the lock is always a plain field of the line: CloudWatch Logs Insights can still
+//! count by lock.
 
 use super::metric::{Metric, NAMESPACE};
 use super::stack_metric::StackMetric;
 use lockstep_core::domain::{LockKey, Timestamp};
 use serde_json::{Map, Value, json};
+
+/// The dimension of the metrics of one stack: its lock table.
+const TABLE: &str = "table";
 
 /// Writes metric lines.
 pub trait MetricSink: Send + Sync {
@@ -34,23 +37,29 @@ impl MetricSink for StdoutSink {
 #[derive(Clone, Debug)]
 pub struct Metrics<K> {
     sink: K,
+    table: String,
     per_lock: bool,
 }
 
 impl<K: MetricSink> Metrics<K> {
-    /// Creates metrics that are written to `sink`; `per_lock` adds the lock as a dimension.
-    pub fn new(sink: K, per_lock: bool) -> Self {
-        Self { sink, per_lock }
+    /// Creates metrics of the stack whose lock table is `table`, which are written to `sink`; `per_lock` adds the lock
+    /// as a dimension.
+    pub fn new(sink: K, table: impl Into<String>, per_lock: bool) -> Self {
+        Self {
+            sink,
+            table: table.into(),
+            per_lock,
+        }
     }
 
-    /// Reports `values` of the stack whose lock table is `table` at `now`.
-    pub fn report_stack(&self, table: &str, now: Timestamp, values: &[(StackMetric, f64)]) {
+    /// Reports `values` of the stack at `now`.
+    pub fn report_stack(&self, now: Timestamp, values: &[(StackMetric, f64)]) {
         let values: Vec<_> = values
             .iter()
             .map(|(metric, value)| (metric.name(), "Count", *value))
             .collect();
-        let directive = directive(&["table"], &values);
-        let line = metric_line(("table", table), &[directive], now, &values);
+        let directive = directive(&[&[TABLE]], &values);
+        let line = metric_line(&[(TABLE, &self.table)], &[directive], now, &values);
         self.sink.write(&line.to_string());
     }
 
@@ -68,11 +77,12 @@ impl<K: MetricSink> Metrics<K> {
             .filter(|(metric, _)| self.per_lock && metric.is_per_lock());
         let per_lock = named(per_lock);
         let values = named(values.iter());
-        let mut directives = vec![directive(&[], &values)];
+        let mut directives = vec![directive(&[&[], &[TABLE]], &values)];
         if !per_lock.is_empty() {
-            directives.push(directive(&["lock"], &per_lock));
+            directives.push(directive(&[&["lock"]], &per_lock));
         }
-        metric_line(("lock", lock.as_str()), &directives, now, &values)
+        let subject = [("lock", lock.as_str()), (TABLE, &self.table)];
+        metric_line(&subject, &directives, now, &values)
     }
 }
 
@@ -84,21 +94,21 @@ fn named<'a>(values: impl Iterator<Item = &'a (Metric, f64)>) -> Vec<MetricValue
     named.collect()
 }
 
-/// Returns the directive that makes metrics of `values`, with the fields of the line in `dimensions` as
-/// their dimensions.
+/// Returns the directive that makes metrics of `values`: one of each name for each set of `dimensions`, which are
+/// fields of the line.
 #[must_use]
-pub fn directive(dimensions: &[&str], values: &[MetricValue<'_>]) -> Value {
+pub fn directive(dimensions: &[&[&str]], values: &[MetricValue<'_>]) -> Value {
     let list: Vec<_> = values
         .iter()
         .map(|(name, unit, _)| json!({ "Name": name, "Unit": unit }))
         .collect();
-    json!({ "Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": list })
+    json!({ "Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": list })
 }
 
-/// Returns one line with `values`. `subject` is a field of the line, and `directives` may name it.
+/// Returns one line with `values`. `subject` are fields of the line, and `directives` may name them.
 #[must_use]
 pub fn metric_line(
-    subject: (&str, &str),
+    subject: &[(&str, &str)],
     directives: &[Value],
     now: Timestamp,
     values: &[MetricValue<'_>],
@@ -106,7 +116,8 @@ pub fn metric_line(
     let mut line = Map::new();
     let meta = json!({ "Timestamp": now.millis(), "CloudWatchMetrics": directives });
     line.insert("_aws".into(), meta);
-    line.insert(subject.0.into(), subject.1.into());
+    let subject = subject.iter();
+    line.extend(subject.map(|(field, value)| ((*field).into(), (*value).into())));
     let values = values
         .iter()
         .map(|(name, _, value)| ((*name).into(), json!(value)));
@@ -121,7 +132,7 @@ mod tests {
     fn line(per_lock: bool) -> Value {
         let lock = LockKey::new("nightly").unwrap();
         let values = [(Metric::Failed, 1.0), (Metric::HeldSeconds, 2.5)];
-        Metrics::new(StdoutSink, per_lock).line(&lock, Timestamp::from_millis(7), &values)
+        Metrics::new(StdoutSink, "locks", per_lock).line(&lock, Timestamp::from_millis(7), &values)
     }
 
     #[test]
@@ -133,7 +144,7 @@ mod tests {
         let metric = json!({ "Name": "HeldSeconds", "Unit": "Seconds" });
         assert_eq!(directive["Metrics"][1], metric);
         assert_eq!(line["HeldSeconds"], 2.5);
-        assert_eq!(line["lock"], "nightly");
+        assert_eq!([&line["lock"], &line["table"]], ["nightly", "locks"]);
         assert_eq!(line["_aws"]["Timestamp"], 7);
     }
 
@@ -145,10 +156,10 @@ mod tests {
                 self.0.lock().unwrap().push(line.to_owned());
             }
         }
-        let metrics = Metrics::new(Lines(std::sync::Mutex::default()), true);
+        let metrics = Metrics::new(Lines(std::sync::Mutex::default()), "locks", true);
 
         let values = [(StackMetric::SweepFinished, 1.0)];
-        metrics.report_stack("locks", Timestamp::from_millis(7), &values);
+        metrics.report_stack(Timestamp::from_millis(7), &values);
 
         let lines = metrics.sink.0.into_inner().unwrap();
         let line: Value = serde_json::from_str(&lines[0]).unwrap();
@@ -164,7 +175,7 @@ mod tests {
         let failed = json!({ "Name": "Failed", "Unit": "Count" });
 
         assert_eq!(directives(false).as_array().unwrap().len(), 1);
-        assert_eq!(directives(true)[0]["Dimensions"], json!([[]]));
+        assert_eq!(directives(true)[0]["Dimensions"], json!([[], ["table"]]));
         assert_eq!(directives(true)[1]["Dimensions"], json!([["lock"]]));
         assert_eq!(directives(true)[1]["Metrics"], json!([failed]));
         let all = Metric::ALL.into_iter();

@@ -86,7 +86,7 @@ impl Scene {
                 executions,
                 tasks: MemoryTasks::default(),
                 events: MemoryEvents::default(),
-                metrics: Metrics::new(NoLines, false),
+                metrics: Metrics::new(NoLines, "locks", false),
                 table: "locks".into(),
                 retention: RETENTION,
                 run_events: false,

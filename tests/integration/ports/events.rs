@@ -31,7 +31,7 @@ fn events(count: usize) -> Vec<Event> {
 /// What is asked of the bus for so many events when these are its answers.
 async fn publish(answers: Vec<(u16, Value)>, count: usize) -> Vec<Asked> {
     let publish = on(answers, async |sdk| {
-        let bus = EventBridge::from_sdk(sdk, "alerts".into());
+        let bus = EventBridge::from_sdk(sdk, "alerts".into(), "locks".into());
         bus.publish(events(count)).await;
     });
     publish.await.1
@@ -60,7 +60,7 @@ async fn an_event_says_what_happened_on_the_wire() {
         .and_then(|detail| detail.remove("message"));
     assert_eq!(message.expect("a message")["source"], "custom");
     let expected = json!({
-        "lock": "lock-0", "reason": "its execution ended", "advice": "nothing to do",
+        "lock": "lock-0", "table": "locks", "reason": "its execution ended", "advice": "nothing to do",
         "at": "2026-01-01T00:00:00Z"
     });
     assert_eq!(detail, expected);
@@ -94,7 +94,11 @@ async fn an_entry_that_is_refused_is_no_reason_to_fail() {
 #[tokio::test]
 async fn nothing_to_say_is_not_said() {
     // No server listens there.
-    let bus = EventBridge::from_sdk(&sdk("http://127.0.0.1:9").await, "alerts".into());
+    let bus = EventBridge::from_sdk(
+        &sdk("http://127.0.0.1:9").await,
+        "alerts".into(),
+        "locks".into(),
+    );
 
     let done = timeout(Duration::from_millis(100), bus.publish(Vec::new())).await;
 
@@ -105,7 +109,7 @@ async fn nothing_to_say_is_not_said() {
 async fn a_bus_that_does_not_answer_costs_two_seconds_and_no_more() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
-    let bus = EventBridge::from_sdk(&sdk(&endpoint).await, "alerts".into());
+    let bus = EventBridge::from_sdk(&sdk(&endpoint).await, "alerts".into(), "locks".into());
     let start = Instant::now();
 
     bus.publish(events(25)).await;

@@ -83,7 +83,7 @@ impl Twins {
             executions: Arc::clone(&self.executions),
             tasks: Arc::clone(&self.tasks),
             events: Arc::clone(&self.events),
-            metrics: Metrics::new(StderrSink::closed(), false),
+            metrics: Metrics::new(StderrSink::closed(), "locks", false),
             table: "locks".into(),
             retention: Retention::both(Seconds::of(86_400)),
             run_events: false,

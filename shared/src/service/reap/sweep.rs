@@ -45,7 +45,7 @@ pub(super) async fn run<P: Ports>(deps: &Deps<P>) -> Result<ReapReport, Error> {
         (StackMetric::SweepFinished, finished),
         (StackMetric::LocksUnchecked, unchecked),
     ];
-    deps.metrics.report_stack(&deps.table, deps.now(), &values);
+    deps.metrics.report_stack(deps.now(), &values);
     Ok(report)
 }
 
