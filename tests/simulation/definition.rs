@@ -5,6 +5,7 @@
 
 mod golden;
 mod input;
+mod input_work;
 mod play;
 mod redrives;
 mod requests;
