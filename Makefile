@@ -110,7 +110,7 @@ test-model: ## [1.5 min] properties over random records and commands, and every 
 test-sim: ## [45 s] seeded simulations of all functions under faults; LOCKSTEP_SEEDS says how many
 	$(TESTS) --test simulation
 
-test-undefined: deployable ## [75 s] no expression of a definition is without a value where AWS refuses that
+test-undefined: deployable ## [40 s] no expression of a definition is without a value where AWS refuses that
 	tests/stack/lockstack undefined $(BUILT)/lockstep
 
 test-figures: tools ## [20 s] instructions of a decision and crates of a function, beside benches/figures.toml

@@ -41,14 +41,15 @@ def answer(draw, resource, arguments):
     """The result of a call; raises the error that it ends with."""
     action = resource.split(":::")[-1]
     service = action.partition(":")[0]
-    if draw.chance(0.5 if service in ("states", "ecs") or action == "aws-sdk:sfn:describeExecution" else 0.12):
+    describes = action == "aws-sdk:sfn:describeExecution"
+    if draw.chance(0.5 if service in ("states", "ecs") else 0.3 if describes else 0.12):
         if service != "states" and draw.chance(0.2):
             raise scope.TaskError(None, None)  # a failure that is reported without Error and Cause
         error = draw.one(("States.Timeout", "States.TaskFailed", *_ERRORS.get(service, ())))
         raise scope.TaskError(error, _cause(draw, error, service))
     if service == "lambda":
         return _of_function(draw, arguments)
-    if action == "aws-sdk:sfn:describeExecution":
+    if describes:
         return _description(draw)
     if service == "aws-sdk":
         _, name, operation = action.split(":")
@@ -93,7 +94,7 @@ def _without_nulls(value):
 
 def _description(draw):
     """Only what succeeded has an output, unless a key hides it, and only what failed or was stopped an error."""
-    status = draw.one(("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"))
+    status = draw.one(("RUNNING", "SUCCEEDED", "FAILED", "FAILED", "TIMED_OUT", "TIMED_OUT", "ABORTED"))
     found = {"ExecutionArn": _ARN, "StateMachineArn": _ARN, "Name": "e", "StartDate": "2026-03-01T06:00:00Z", "Status": status}
     more = {"SUCCEEDED": {"Output": json.dumps(draw.anything())},
             "FAILED": {"Error": draw.one(("E", "States.Timeout")), "Cause": "c"},
