@@ -26,6 +26,7 @@ mod protection;
 pub mod reap;
 mod recover;
 pub mod release;
+mod waiters;
 
 pub use effects::{EffectRunner, StillWaits};
 pub use ports::Ports;

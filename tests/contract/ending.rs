@@ -124,6 +124,25 @@ async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
     }
 }
 
+/// The run that waits may be an attempt in between that has died.
+#[tokio::test]
+async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
+    for same in [parent(), json!({ "runKey": "tick" })] {
+        let (functions, _) = working(&same).await;
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(1);
+        let wait = json!({ "overlap": "queue", "taskToken": "token-c" });
+        let queued = functions.acquire(run_of("c", merged(same.clone(), &wait)));
+        assert_eq!(queued.await.unwrap()["status"], "queued", "{same}");
+        let retry = merged(run_of("b", same.clone()), &json!({ "waitForEnding": true }));
+
+        let answer = functions.acquire(retry).await.unwrap();
+
+        assert_eq!(answer["ending"], true, "{same}: {answer}");
+        assert!(!functions.has_counted("Skipped"), "it waits");
+    }
+}
+
 #[tokio::test]
 async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
     let (functions, grant) = working(&json!({})).await;

@@ -3,7 +3,8 @@
 use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, assert_fails, execution, merged, waiting_alone};
 use lockstep::contract::EventKind;
-use lockstep::domain::RunOutcome;
+use lockstep::domain::{ExecutionEnd, HolderId, RunOutcome, WaiterId};
+use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
 /// `a` holds, `b` and `c` wait; all three run.
@@ -92,6 +93,51 @@ async fn a_run_that_skips_a_full_queue_is_answered_counted_and_reported_as_skipp
         assert_eq!(event.holder.unwrap().as_str(), execution("c"));
         assert!(functions.has_counted("Skipped") && !functions.has_counted("QueueFull"));
         assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
+    }
+}
+
+/// No event of its end came, and at a lock that is held the sweep checks no waiter.
+#[tokio::test]
+async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended() {
+    let cases = [
+        ("aborted", "queued"),
+        ("redriven since", "Lockstep.QueueFull"),
+        ("hidden", "Lockstep.QueueFull"),
+        ("running", "Lockstep.QueueFull"),
+    ];
+    for (case, expected) in cases {
+        let (functions, _) = Functions::held(&["a", "b", "c"]).await;
+        functions
+            .acquire(waiting_alone("b", "token-b"))
+            .await
+            .unwrap();
+        functions.wait(5);
+        match case {
+            "aborted" => functions.end("b", ExecutionEnd::Aborted),
+            "redriven since" => {
+                functions.end("b", ExecutionEnd::Aborted);
+                functions.wait(5);
+                let again = merged(waiting_alone("b", "token-2"), &json!({ "redriveCount": 1 }));
+                functions.acquire(again).await.unwrap();
+            }
+            "hidden" => functions.lose_every(ExecutionsCall::Describe),
+            _ => {}
+        }
+
+        let answer = functions.acquire(waiting_alone("c", "token-c")).await;
+
+        let seen = match &answer {
+            Ok(answer) => answer["status"].as_str().unwrap().to_owned(),
+            Err(error) => error.name().to_string(),
+        };
+        assert_eq!(seen, expected, "{case}");
+        let queue = functions.record("nightly").await.unwrap().queue;
+        let waits = if expected == "queued" { "c" } else { "b" };
+        let id = WaiterId::of(&HolderId::new(execution(waits)).unwrap());
+        assert!(
+            queue.len() == 1 && queue.contains_key(&id),
+            "{case}: {queue:?}"
+        );
     }
 }
 

@@ -6,6 +6,7 @@ use super::lease::Lease;
 use super::permits::Permits;
 use super::run::Run;
 use super::stale::Staleness;
+use super::terms::Terms;
 use super::time::Timestamp;
 use super::token::FencingToken;
 
@@ -91,19 +92,19 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether a permit is about to become free that no waiter takes: more holders are ending than
-    /// runs wait.
+    /// Whether a caller with `terms` gets a permit by waiting for the end of a holder that is being stopped: more
+    /// holders are ending than runs wait, or one of them may be an earlier attempt at the caller's own run. Those
+    /// that wait go first then, and one of them may be an attempt in between that has died.
     #[must_use]
-    pub fn frees_a_permit(&self) -> bool {
+    pub fn frees_a_permit(&self, terms: &Terms) -> bool {
         let Self::Held {
             holders, waiting, ..
         } = self
         else {
             return false;
         };
-        let ending = holders
-            .iter()
-            .filter(|(_, lease)| lease.exit.ending.is_some());
-        ending.count() > *waiting
+        let ending = holders.iter().map(|(_, lease)| lease);
+        let ending: Vec<_> = ending.filter(|lease| lease.exit.ending.is_some()).collect();
+        ending.len() > *waiting || ending.iter().any(|lease| terms.may_repeat(lease))
     }
 }

@@ -95,8 +95,8 @@ pub struct Skipped {
     pub held: usize,
     /// How many wait for one.
     pub queue_length: usize,
-    /// Whether a permit is about to become free: a holder that no waiter waits for is being stopped.
-    /// A caller that waits a while finds the lock free.
+    /// Whether a permit is about to become free for a caller that waits a while: a holder is being stopped that no
+    /// waiter waits for, or that may be an earlier attempt at the caller's own run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub ending: bool,

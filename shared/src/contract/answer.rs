@@ -136,13 +136,15 @@ impl AcquireResponse {
 }
 
 impl Skipped {
-    /// Returns the response to a caller when all permits are held.
+    /// Returns the response to a caller when all permits are held. `ending` says whether one becomes free for a
+    /// caller that waits for the end of a holder.
     #[must_use]
-    pub fn full(lock: &LockKey, queue_length: usize, holders: &[(HolderId, Lease)]) -> Self {
-        let ending = holders
-            .iter()
-            .filter(|(_, lease)| lease.exit.ending.is_some());
-        let ending = ending.count();
+    pub fn full(
+        lock: &LockKey,
+        queue_length: usize,
+        holders: &[(HolderId, Lease)],
+        ending: bool,
+    ) -> Self {
         let clear = holders
             .first()
             .map_or_else(String::new, |(holder, _)| how_to_clear(holder));
@@ -151,9 +153,7 @@ impl Skipped {
             oldest: Oldest::of(holders),
             held: holders.len(),
             queue_length,
-            // The next permits that become free belong to those that wait. Only where more holders
-            // are ending than runs wait is one left for this caller.
-            ending: ending > queue_length,
+            ending,
             paused: false,
             not_before: None,
             message: format!("lock {lock} is {}{clear}", held_by(holders)),
@@ -170,10 +170,8 @@ impl Skipped {
     ) -> Self {
         let why = full_queue(most, queue_length, holders);
         Self {
-            // A caller that waited for the end of a holder would pass those in the queue.
-            ending: false,
             message: format!("lock {lock}: {why}"),
-            ..Self::full(lock, queue_length, holders)
+            ..Self::full(lock, queue_length, holders, false)
         }
     }
 

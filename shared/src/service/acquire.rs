@@ -21,6 +21,7 @@ mod resume;
 
 use self::answer::{held, refused};
 use super::recover::Settled;
+use super::waiters::Waiters;
 use super::{DECISION_END, Deps, EFFECTS_END, Ports};
 use crate::clock::{CallTime, Clock, within};
 use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
@@ -35,7 +36,7 @@ use lockstep_core::store::LockStore;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Most holders that one call checks. The others are left to the sweep.
+/// Most holders, and most waiters at a full queue, that one call checks. The others are left to the sweep.
 const CHECKS_MAX: usize = 3;
 
 /// The end of the checks, counted from the start of the call. It leaves time to decide again.
@@ -161,13 +162,28 @@ impl<P: Ports> Call<'_, P> {
     /// Checks holders in the way that may be dead or ending, until [`CHECKS_END`].
     async fn check_holders(&self, result: &Result<Done, ProtocolError>) -> Checked {
         let mut checked = Checked::default();
-        let checks = self.check_each(result, &mut checked);
+        let checks = async {
+            self.check_each(result, &mut checked).await;
+            if !checked.changed && is_full_queue(result) {
+                checked.changed = self.drop_dead_waiters().await;
+            }
+        };
         // The refusal stands, and the sweep goes on with the holders. The caller asks again.
         if self.time.until(CHECKS_END, checks).await.is_err() {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
         }
         checked
+    }
+
+    /// A place in a full queue may be that of a run that has died without an event.
+    async fn drop_dead_waiters(&self) -> bool {
+        let (deps, lock) = (self.deps, &self.request.lock);
+        let dropped = Waiters { deps, lock }.drop_dead(CHECKS_MAX).await;
+        if let Err(error) = &dropped {
+            tracing::warn!(event = "check_failed", %lock, %error, "the waiters were not checked");
+        }
+        dropped.unwrap_or(false)
     }
 
     async fn check_each(&self, result: &Result<Done, ProtocolError>, checked: &mut Checked) {
@@ -319,6 +335,13 @@ fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timest
     let of_another = *holder != terms.holder;
     let is_late = lease.is_overdue(now) || lease.is_stopped_for(now).is_some();
     lease.exit.ending.is_some() || of_another && (is_late || terms.may_repeat(lease))
+}
+
+fn is_full_queue(result: &Result<Done, ProtocolError>) -> bool {
+    matches!(
+        result,
+        Err(ProtocolError::Refused(Refusal::QueueFull { .. }))
+    )
 }
 
 /// The run under way that has the run key of the request.

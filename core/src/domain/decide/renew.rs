@@ -45,6 +45,9 @@ pub(super) fn decide(
     // moment counts.
     let alive = alive(lease, renew, now).paced(renew.pace);
     let next = alive.renewed(sent, renew.beat.clone(), renew.progress.as_deref());
+    // The first heartbeat of a redrive may bring a shorter lease, or a clock that is behind.
+    let expires_at = next.expires_at.max(lease.expires_at);
+    let next = Lease { expires_at, ..next };
     match (next.is_spent(now), lease.stale) {
         (None, _) => Ok(renewed(record, renew, next)),
         // The permit stays: the workflow fails, stops its work, and the lock is free when that has
@@ -61,7 +64,7 @@ pub(super) fn decide(
 /// When the heartbeat was sent; `None` if the lease already has a later one, which makes this one out of date.
 ///
 /// The heartbeats of a grant come less often the longer it lasts, so one that brings a shorter lease is older, whenever
-/// its function was carried out. The end of a lease moves back by a redrive alone.
+/// its function was carried out. The first one of a redrive is never out of date.
 fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
     let length = renew.pace.unwrap_or(lease.pace).length;
     let redriven = renew.redrives.is_some_and(|count| count > lease.redrives);

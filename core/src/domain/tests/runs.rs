@@ -4,7 +4,7 @@ use super::{at, holder, terms};
 use crate::domain::history::end_run;
 use crate::domain::{
     Ending, EndingCause, Exit, FencingToken, Lease, Permits, Refusal, Retention, Run, RunEnd,
-    RunGuard, RunId, RunOutcome, Seconds,
+    RunGuard, RunId, RunOutcome, Seconds, Terms,
 };
 use crate::testing::{self, run_key};
 
@@ -94,7 +94,7 @@ fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
 }
 
 #[test]
-fn a_refusal_frees_a_permit_where_more_holders_end_than_runs_wait() {
+fn a_permit_becomes_free_where_more_holders_end_than_runs_wait_or_the_callers_own_run_does() {
     let held = |ending: u64, waiting| {
         let lease = |number| Lease {
             exit: Exit {
@@ -104,6 +104,7 @@ fn a_refusal_frees_a_permit_where_more_holders_end_than_runs_wait() {
                 }),
                 ..Exit::default()
             },
+            parent: Some(holder("caller")),
             ..terms("a").lease(FencingToken::from_number(number), at(100))
         };
         let holders = (0..2).map(|number| (holder(&format!("a{number}")), lease(number)));
@@ -123,7 +124,14 @@ fn a_refusal_frees_a_permit_where_more_holders_end_than_runs_wait() {
         (resting, false),
     ];
     for (refusal, expected) in cases {
-        assert_eq!(refusal.frees_a_permit(), expected, "{refusal:?}");
+        assert_eq!(refusal.frees_a_permit(&terms("b")), expected, "{refusal:?}");
+    }
+    let retry = Terms {
+        parent: Some(holder("caller")),
+        ..terms("b")
+    };
+    for (refusal, expected) in [(held(0, 0), false), (held(1, 1), true), (held(2, 2), true)] {
+        assert_eq!(refusal.frees_a_permit(&retry), expected, "{refusal:?}");
     }
 }
 

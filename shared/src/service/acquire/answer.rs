@@ -68,6 +68,7 @@ pub(super) fn refused(
     let lock = &request.lock;
     let refusal = first_step(request, refusal);
     let is_skipped = is_skipped_paused(request, &refusal);
+    let ending = refusal.frees_a_permit(&request.acquire.terms);
     match (refusal, request.overlap) {
         // Whatever the overlap policy: the tick is done or under way, which is no failure of this
         // start.
@@ -80,7 +81,7 @@ pub(super) fn refused(
             },
             Overlap::Skip,
         ) => Ok(AcquireResponse::Skipped(Skipped::full(
-            lock, waiting, &holders,
+            lock, waiting, &holders, ending,
         ))),
         (
             Refusal::Paused {

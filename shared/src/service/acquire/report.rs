@@ -32,7 +32,7 @@ pub(super) async fn refusal<P: Ports>(
     // A run that waits is not skipped, and a run that fails is reported by its workflow.
     let waits = request.may_wait
         || request.acquire.task_token.is_some()
-        || request.wait_for_ending && refusal.frees_a_permit();
+        || request.wait_for_ending && refusal.frees_a_permit(&request.acquire.terms);
     let fails = request.overlap == Overlap::Fail;
     let goes_on = match refusal {
         Refusal::Held { .. } | Refusal::TooSoon { .. } => waits || fails,

@@ -7,13 +7,14 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::executions::Executions;
 use crate::service::alerts::{operated, run_missing};
+use crate::service::waiters::Waiters;
 use crate::service::{Deps, Ports};
 use crate::telemetry::Metric;
 use futures_util::stream::{self, StreamExt};
 use lockstep_core::domain::{
-    AuditNote, CLOCK_SKEW, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState,
-    FencingToken, HolderId, Lease, LockKey, LockRecord, NoteTask, Opening, Outcome, RunId, RunKey,
-    RunOutcome, Task, TaskToken, Ticket, Timestamp, WaiterId, rfc3339,
+    AuditNote, CLOCK_SKEW, Command, ExecutionArn, FencingToken, HolderId, Lease, LockKey,
+    LockRecord, NoteTask, Opening, Outcome, RunId, RunKey, RunOutcome, Task, TaskToken, Ticket,
+    Timestamp, WaiterId, rfc3339,
 };
 use lockstep_core::recovery::{Hint, Inspection};
 use lockstep_core::store::LockStore;
@@ -77,10 +78,11 @@ impl<P: Ports> LockReaper<'_, P> {
             let queue = record.as_ref().map(|record| &record.queue);
             queue.is_some_and(|queue| queue.contains_key(&WaiterId::of(holder)))
         };
-        if let Some(holder) = waiter.filter(waits)
-            && self.is_over(&holder, execution).await
-        {
-            self.drop_waiter(holder, *end).await?;
+        if let Some(holder) = waiter.filter(waits) {
+            let (deps, lock) = (self.deps, &self.lock);
+            Waiters { deps, lock }
+                .ended(holder, execution, *end)
+                .await?;
         }
         // Read after the queue: a waiter that was granted between the two reads is a holder in the second.
         self.check_until_settled(of_execution, hint).await
@@ -287,38 +289,6 @@ impl<P: Ports> LockReaper<'_, P> {
             settles_in: checked.settles_in(),
             ..ReapReport::default()
         })
-    }
-
-    /// Whether the execution of a waiter is over. The event may be old, because a redriven execution
-    /// waits again. The description may be old, because the waiter has reported more redrives or has
-    /// registered since.
-    async fn is_over(&self, holder: &HolderId, execution: &ExecutionArn) -> bool {
-        let id = WaiterId::of(holder);
-        let waiter = self.deps.store().load_waiter(&self.lock, &id).await;
-        let seen = self.deps.executions.describe(execution).await;
-        let (Ok(waiter), Ok(seen)) = (waiter, seen) else {
-            return false;
-        };
-        let since = waiter.as_ref().map(|waiter| waiter.since);
-        let reported = waiter.map_or(0, |waiter| waiter.terms.redrives);
-        seen.is_none_or(|seen| {
-            let registered_since = seen.stopped_at < since;
-            let ended = seen.state != ExecutionState::Running && seen.redrives >= reported;
-            ended && !(seen.stopped_at.is_some() && registered_since)
-        })
-    }
-
-    /// Takes a dead waiter out of the queue, which is bounded.
-    async fn drop_waiter(&self, holder: HolderId, end: ExecutionEnd) -> Result<(), Error> {
-        let audit = AuditNote {
-            // The waiter leaves by the end of its own execution.
-            actor: holder.clone(),
-            note: format!("its execution was {} while it waited", end.as_str()),
-            retention: self.deps.retention,
-        };
-        let drop = Command::DropWaiter(DropWaiter::of(holder, audit));
-        self.deps.carry_out(&self.lock, &drop).await?;
-        Ok(())
     }
 
     /// Whether the history has this version of the task, or a later one.

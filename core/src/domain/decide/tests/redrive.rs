@@ -2,8 +2,8 @@
 
 use super::scene::{Scene, answer, at, held, holder, ticking_under};
 use crate::domain::{
-    Command, FencingToken, Outcome, RecoveryBasis, Renew, RunOutcome, Seconds, StalePolicy, Terms,
-    Transition, WhenFull,
+    Command, FencingToken, Outcome, Pace, RecoveryBasis, Renew, RunOutcome, Seconds, StalePolicy,
+    Terms, Transition, WhenFull,
 };
 use crate::testing;
 
@@ -188,6 +188,25 @@ fn the_history_keeps_the_lease_of_a_run_that_may_be_redriven() {
         let lease = &scene.history(token).unwrap().lease;
         assert_eq!(lease.is_some(), kept, "{outcome:?}, {beats}");
     }
+}
+
+#[test]
+fn a_redriven_heartbeat_with_a_shorter_lease_moves_no_end_back() {
+    let mut scene = Scene::held_on(1, |terms| terms.lease = Seconds::of(120));
+    let (token, end) = (scene.token("a"), scene.lease("a").expires_at);
+    let renew = Renew {
+        redrives: Some(1),
+        pace: Some(Pace {
+            length: Seconds::of(20),
+            heartbeat: Seconds::of(5),
+        }),
+        ..testing::renew(holder("a"), token)
+    };
+
+    scene.carry_out(&Command::Renew(renew), 10).unwrap();
+
+    assert_eq!(scene.lease("a").expires_at, end);
+    assert_eq!(scene.lease("a").redrives, 1);
 }
 
 #[test]

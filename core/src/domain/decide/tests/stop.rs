@@ -206,7 +206,7 @@ fn a_run_of_the_same_key_is_no_duplicate_of_the_one_that_is_ending() {
 
     let refused = scene.ask(scene.tick("b"), WhenFull::Refuse, 2).unwrap_err();
 
-    assert!(refused.frees_a_permit(), "{refused:?}");
+    assert!(refused.frees_a_permit(&scene.tick("b")), "{refused:?}");
 }
 
 #[test]
