@@ -11,6 +11,7 @@ pub(crate) mod home;
 pub(crate) mod http;
 mod https;
 pub(crate) mod identity;
+mod proxies;
 pub(crate) mod retry;
 pub(crate) mod signals;
 pub(crate) mod stderr;

@@ -142,6 +142,19 @@ async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended(
 }
 
 #[tokio::test]
+async fn a_process_in_a_full_queue_keeps_its_place() {
+    let (functions, _) = Functions::held(&["a", "c"]).await;
+    let process = json!({ "holder": "process-1", "taskToken": null });
+    let process = merged(waiting_alone("b", ""), &process);
+    functions.acquire(process).await.unwrap();
+    functions.wait(300);
+
+    let refused = functions.acquire(waiting_alone("c", "token-c")).await;
+
+    assert_fails(refused, "Lockstep.QueueFull", &["maxQueue is 1"]);
+}
+
+#[tokio::test]
 async fn a_run_that_does_not_wait_meets_no_queue() {
     for overlap in ["skip", "fail"] {
         let (functions, _) = Functions::held(&["a"]).await;

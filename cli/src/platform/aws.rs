@@ -25,6 +25,7 @@ pub(crate) use region::Region;
 pub(crate) use text::line;
 
 use super::empty::not_text;
+use super::proxies;
 use super::tls;
 use crate::exit::{EarlyExit, Exit};
 use ahead::Ahead;
@@ -40,11 +41,15 @@ use failure::{Failure, Kind};
 use lockstep::aws::{load_sdk_config, timeouts};
 use profiles::Profiles;
 use source::Source;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// Longest wait for the credentials of a container. After it, the first request waits for them.
 const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
+
+/// After this time a log line says what is waited for.
+const CREDENTIALS_SLOW: Duration = Duration::from_secs(6);
 
 /// Longest wait for other credentials: a process may ask for something. The SDK's own providers give up in seconds.
 const CREDENTIALS_OF_PEOPLE_WITHIN: Duration = Duration::from_secs(300);
@@ -62,9 +67,11 @@ pub(crate) struct Loaded {
 /// The exit code, and why there is no Region, or why there are no credentials: without them no request can be signed,
 /// and no retry helps.
 pub(crate) async fn sdk_config() -> Result<SdkConfig, EarlyExit> {
-    // A function decides in six seconds. A process has time for a table whose answers take seconds.
+    // A function decides in six seconds. A process has time for a table whose answers take seconds, and a proxy or a
+    // table far away takes several of its round trips to connect.
     let patient = timeouts()
         .to_builder()
+        .connect_timeout(Duration::from_secs(2))
         .operation_attempt_timeout(Duration::from_secs(4))
         .operation_timeout(Duration::from_secs(8));
     let (loaded, late) = load(patient.build()).await?;
@@ -95,6 +102,7 @@ async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Earl
     if let Some(name) = not_text() {
         return Err(wrong(format!("{name} is not UTF-8: correct or unset it")));
     }
+    proxies::check().map_err(wrong)?;
     endpoints::check_imds().map_err(wrong)?;
     let has_keys = identity::has_keys().map_err(wrong)?;
     let (region, profiles) = match Region::of_environment() {
@@ -192,7 +200,14 @@ async fn in_time(
     } else {
         CREDENTIALS_OF_PEOPLE_WITHIN
     };
-    match timeout(within, load).await {
+    let mut load = pin!(load);
+    let mut found = timeout(CREDENTIALS_SLOW, &mut load).await;
+    if found.is_err() && within > CREDENTIALS_SLOW {
+        let text = Failure::late(CREDENTIALS_SLOW, profiles).text;
+        tracing::warn!(event = "credentials_late", "no AWS credentials yet: {text}");
+        found = timeout(within - CREDENTIALS_SLOW, load).await;
+    }
+    match found {
         Ok(found) => usable::checked(found).map_err(|error| Failure::of(&error, profiles)),
         Err(_) => Err(Failure::late(within, profiles)),
     }

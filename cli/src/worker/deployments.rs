@@ -12,6 +12,7 @@ use crate::platform::env::random_fraction;
 use aws_config::SdkConfig;
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_ecs::types::{Deployment, DeploymentRolloutState};
 use std::future::pending;
 use std::time::Duration;
 
@@ -104,10 +105,18 @@ impl Deployments {
         let deployments = services.first().map(|service| service.deployments());
         let mut deployments = deployments.unwrap_or_default().iter();
         let primary = deployments.find(|one| one.status() == Some("PRIMARY"));
+        let primary = primary.filter(|primary| !is_failing(primary));
         primary.map_or(Found::Current, |primary| {
             judge(&origin, primary.id(), primary.task_definition())
         })
     }
+}
+
+/// Whether the tasks of a deployment do not start: then this worker would leave for nobody. A deployment that waits for
+/// the place of this task has no task yet either, but none that has failed.
+fn is_failing(deployment: &Deployment) -> bool {
+    let failed = deployment.rollout_state() == Some(&DeploymentRolloutState::Failed);
+    failed || deployment.failed_tasks() > 0 && deployment.running_count() == 0
 }
 
 /// A service without a PRIMARY deployment, as under another deployment controller, replaces nothing here.
@@ -205,6 +214,26 @@ mod tests {
                 found,
                 "{origin:?} {id:?} {definition:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_deployment_whose_tasks_do_not_start_replaces_no_task() {
+        let deployment = |state: &str, failed, running| {
+            let deployment = Deployment::builder().rollout_state(state.into());
+            deployment
+                .failed_tasks(failed)
+                .running_count(running)
+                .build()
+        };
+        for (deployment, expected) in [
+            (deployment("FAILED", 3, 1), true),
+            (deployment("IN_PROGRESS", 1, 0), true),
+            (deployment("IN_PROGRESS", 1, 1), false),
+            (deployment("IN_PROGRESS", 0, 0), false),
+            (deployment("COMPLETED", 0, 2), false),
+        ] {
+            assert_eq!(is_failing(&deployment), expected, "{deployment:?}");
         }
     }
 

@@ -60,6 +60,29 @@ async fn credentials_that_take_long_keep_a_lease_and_one_process_gives_them() {
 }
 
 #[tokio::test]
+async fn a_run_says_after_six_seconds_that_it_waits_for_credentials() {
+    let scene = Scene::open("late-process").await;
+    let home = home(0, 60);
+    let slow = "#!/bin/bash\nsleep 9\necho '{\"Version\":1,\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"s\"}'\n";
+    let program = executable(slow.as_bytes());
+    let config = format!("[default]\ncredential_process = {program}\n");
+    fs::write(home.join(".aws/config"), config).expect("a file");
+    let command = of_home(scene.run(&[], &["true"]), &home);
+
+    let (code, _, stderr) = crate::support::output(command).await;
+
+    let late: Vec<_> = stderr
+        .lines()
+        .filter(|line| line.contains("credentials_late"))
+        .collect();
+    assert_eq!((code, late.len()), (0, 1), "{stderr}");
+    assert!(
+        late[0].contains("credential_process") && late[0].contains("within 6 s"),
+        "{stderr}"
+    );
+}
+
+#[tokio::test]
 async fn a_process_that_gives_credentials_is_no_work() {
     let scene = Scene::open("process-at-work").await;
     let home = home(8, 60);

@@ -43,14 +43,18 @@ impl Fifo {
         let mut folders = scratch_folders();
         SWEPT.call_once(|| folders.iter().for_each(|folder| sweep(folder)));
         folders.sort_by_key(|folder| !may_be_entered(folder));
-        let mut problem = Error::other("no directory for the FIFO");
+        let mut problems = Vec::new();
         for folder in folders {
             match Self::create_in(&folder) {
                 Ok(fifo) => return Ok(fifo),
-                Err(error) => problem = error,
+                Err(error) => problems.push(format!("{}: {error}", folder.display())),
             }
         }
-        Err(problem)
+        let why = problems.join("; ");
+        let text = format!(
+            "no folder takes the FIFO of LOCKSTEP_PROGRESS; set TMPDIR to one that can be written: {why}"
+        );
+        Err(Error::other(text))
     }
 
     fn create_in(folder: &Path) -> Result<Self, Error> {
