@@ -251,6 +251,26 @@ async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_
     assert_eq!(item.unwrap(), None);
 }
 
+/// The event is the release's, since no check has seen the end.
+#[tokio::test]
+async fn an_evicted_run_that_releases_its_permit_itself_is_reported_as_evicted() {
+    let (functions, grant) = Functions::at_work(&["a"]).await;
+    let stopping = functions.operate(evict_by_force("a")).await;
+    assert_eq!(status_of(&stopping), "stopping");
+
+    functions.finish(&grant, "failed").await;
+
+    assert_says(
+        &functions.event(EventKind::RunEvicted).reason,
+        "upgrade (by jo@example.com)",
+    );
+    let evictions = functions.events.kinds();
+    let evictions = evictions
+        .iter()
+        .filter(|kind| **kind == EventKind::RunEvicted);
+    assert_eq!(evictions.count(), 1);
+}
+
 #[tokio::test]
 async fn a_permit_is_abandoned_only_by_force_and_after_a_vain_stop() {
     let (functions, grant) = Functions::at_work(&["a", "b"]).await;

@@ -188,6 +188,22 @@ async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
 }
 
 #[tokio::test]
+async fn a_check_is_shown_by_what_it_does_and_why() {
+    let (functions, _) = Functions::held(&["a"]).await;
+    functions.end("a", ExecutionEnd::Aborted);
+    functions.wait(31);
+
+    let shown = functions.shown().await;
+
+    let frees = shown["frees"].as_str().unwrap();
+    let expected = format!(
+        "{} has ended. A check frees the permit (the execution is ABORTED",
+        execution("a")
+    );
+    assert!(frees.starts_with(&expected), "{frees}");
+}
+
+#[tokio::test]
 async fn waiters_are_shown_in_the_order_of_their_turns() {
     let (functions, _) = Functions::held(&["a"]).await;
     let names = ["b", "c", "d", "e", "f", "g"];
