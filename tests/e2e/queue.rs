@@ -101,7 +101,8 @@ async fn a_waiting_state_that_times_out_keeps_its_place_and_gets_its_turn() {
 #[tokio::test]
 async fn two_permits_are_handed_on_one_by_one() {
     let (stack, lock) = (stack().await, unique("pair"));
-    let input = stack.batch_input(&lock).seconds(4.0).with("permits", 2);
+    // Long enough for three more to be in the queue, on a busy machine too.
+    let input = stack.batch_input(&lock).seconds(15.0).with("permits", 2);
     let mut arns = stack.start_all(&vec![input.clone().queued(); 2]).await;
     stack.wait_for(&lock, Event::Start, 2, 30).await;
     let short = input.seconds(1.0);

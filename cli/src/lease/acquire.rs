@@ -8,7 +8,7 @@
 //!  ask ── granted ─────────────▶ Granted
 //!   ▲  ── queued: after a second ─┐
 //!   ├─────────────────────────────┘   or as soon as the oldest lease may be judged dead
-//!   └── no answer: 5 times, or for as long as it has a place in the queue
+//!   └── no answer: 4 times, or for as long as it has a place in the queue
 //! ```
 
 use crate::lease::client::LockClient;

@@ -38,7 +38,7 @@ use crate::domain::{
 ///  runs                   another replaces it      stop both; if that one is dead, drop it
 ///                         and has given up         as if no other replaced it
 ///                         and is hidden            as if no other replaced it
-///  runs                   hand-over unconfirmed    wake it; after two hours it counts as silent
+///  runs                   hand-over unconfirmed    wake it; after 8,000 s it counts as silent
 ///  runs                   a limit is exceeded      by stale policy: stop both, recover, freeze
 ///  runs                   expired                  mark it as a suspect
 ///  runs                   suspect for long enough  by stale policy, as above
