@@ -56,7 +56,7 @@ async fn a_run_that_does_not_fit_into_the_queue_fails_by_name_and_leaves_nothing
 }
 
 #[tokio::test]
-async fn a_run_that_skips_a_full_queue_is_answered_counted_and_reported_as_skipped() {
+async fn a_run_that_skips_a_full_queue_counts_and_is_reported_as_skipped() {
     for mut waits in [
         json!({ "overlap": "queue", "maxQueue": 1 }),
         json!({ "overlap": "queue", "maxQueue": 1, "permits": 2 }),

@@ -112,8 +112,8 @@ impl Deployments {
     }
 }
 
-/// Whether the tasks of a deployment do not start: then this worker would leave for nobody. A deployment that waits for
-/// the place of this task has no task yet either, but none that has failed.
+/// Whether the tasks of a deployment fail to start. The worker stays then: nothing would replace it. A new deployment that
+/// has started no task yet is not failing, because ECS may start its first task only after this one has ended.
 fn is_failing(deployment: &Deployment) -> bool {
     let failed = deployment.rollout_state() == Some(&DeploymentRolloutState::Failed);
     failed || deployment.failed_tasks() > 0 && deployment.running_count() == 0

@@ -176,7 +176,7 @@ impl<P: Ports> Call<'_, P> {
         checked
     }
 
-    /// A place in a full queue may be that of a run that has died without an event.
+    /// Removes waiters whose execution has ended. The event that would have removed them may be lost.
     async fn drop_dead_waiters(&self) -> bool {
         let (deps, lock) = (self.deps, &self.request.lock);
         let dropped = Waiters { deps, lock }.drop_dead(CHECKS_MAX).await;

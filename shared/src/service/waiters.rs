@@ -58,7 +58,8 @@ impl<P: Ports> Waiters<'_, P> {
         Ok(dropped)
     }
 
-    /// Takes `holder` out of the queue if its execution is over, as an event says.
+    /// Removes `holder` from the queue after an event says that its execution has ended, unless the execution was
+    /// redriven since.
     ///
     /// # Errors
     /// When a request to the table failed.

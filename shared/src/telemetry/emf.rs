@@ -3,11 +3,11 @@
 //! Format: <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 //!
 //! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
-//! values as one custom metric, each month it gets data. All locks together are a metric by each name, and so are
-//! those of each lock table, by which two stacks in a Region are told apart. With the lock as a dimension, each lock
-//! is up to three more, those that an alarm on one lock needs; a hundred locks are three hundred metrics. So that
-//! dimension is off by default, and the lock is always a plain field of the line: CloudWatch Logs Insights can still
-//! count by lock.
+//! values as one custom metric, each month it gets data. Each name of a metric is billed twice: without a dimension,
+//! for all stacks of the Region, and with the lock table as its dimension, for one stack. The lock as a dimension adds
+//! up to three metrics for each lock, those that an alarm on one lock needs; a hundred locks are three hundred
+//! metrics. So that dimension is off by default. The lock is always a plain field of the line, and CloudWatch Logs
+//! Insights can count by lock.
 
 use super::metric::{Metric, NAMESPACE};
 use super::stack_metric::StackMetric;

@@ -137,7 +137,7 @@ fn one_of_several_containers_needs_a_name() {
 }
 
 #[test]
-fn a_task_definition_that_cannot_be_described_is_tried_again_and_fails_the_execution() {
+fn a_task_definition_that_is_not_described_fails_the_execution() {
     let played = Play::granted(json!({ "work": { "container": null } }))
         .answers(
             "Find Container",

@@ -94,7 +94,7 @@ fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
 }
 
 #[test]
-fn a_permit_becomes_free_where_more_holders_end_than_runs_wait_or_the_callers_own_run_does() {
+fn a_caller_waits_for_more_ends_than_waiters_or_for_that_of_its_own_run() {
     let held = |ending: u64, waiting| {
         let lease = |number| Lease {
             exit: Exit {
