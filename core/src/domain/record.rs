@@ -131,12 +131,12 @@ impl LockRecord {
         self.gate.lets_in(now) && self.has_room() && !freezes
     }
 
-    /// Why the lock is to be frozen: a holder under `hold` is stale.
+    /// Why the lock is to be frozen: a holder under `hold` is stale. One whose stop is committed is waited for instead.
     #[must_use]
     pub fn why_frozen(&self, now: Timestamp) -> Option<(&HolderId, Staleness)> {
         let mut holders = self.holders.iter();
         holders.find_map(|(holder, lease)| {
-            let holds = lease.stale == StalePolicy::Hold;
+            let holds = lease.stale == StalePolicy::Hold && !lease.exit.is_committed();
             Some((holder, lease.staleness(now).filter(|_| holds)?))
         })
     }

@@ -94,17 +94,22 @@ pub(super) fn open(
     ordered(builder.finish(Outcome::Done, now), kind, audit, now)
 }
 
-/// Starts the time limits of the holders again that have frozen the lock: the operator has decided that they may
-/// continue.
+/// Gives new time to the holders that have frozen the lock: the operator has decided that they may continue. Without it,
+/// the next heartbeat or check of such a holder would freeze the lock again at once.
 ///
-/// Only of those: a holder that is stale under `hold`, one that is stale and not shown to belong to the lock, or one
-/// whose death could not be read. Without new time, its next heartbeat or the next check would freeze the lock
-/// again at once.
+/// Limits start again for a holder that is over them. The lease starts again for one whose silence was judged, or whose
+/// death could not be read for an hour. Any other lease keeps its end, which is all that shows the end of a process.
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {
-        let froze = lease.stale != StalePolicy::Yield && lease.staleness(now).is_some();
-        if froze || now >= lease.hidden_until() {
-            *lease = lease.restarted(Restart::Excused, now);
+        let freezes = lease.stale != StalePolicy::Yield;
+        let silent = freezes && lease.is_silent(now) || now >= lease.hidden_until();
+        let spent = freezes && lease.is_spent(now).is_some();
+        let restarted = lease.restarted(Restart::Excused, now);
+        if silent {
+            *lease = restarted;
+        } else if spent {
+            lease.run_until = restarted.run_until;
+            lease.stalls_at = restarted.stalls_at;
         }
     }
 }

@@ -172,6 +172,56 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
     }
 }
 
+/// A lease that lasts, or that nothing has judged, is over when its holder is silent: that of a process is all that
+/// shows its end.
+#[test]
+fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
+    // When a check has marked the holder as a suspect, and when the lock is resumed, with a lease until 60 s.
+    let cases = [
+        (None, 50, false),
+        (None, 110, false),
+        (Some(70), 75, false),
+        (Some(70), 110, true),
+        (None, 3_700, true),
+    ];
+    for (suspect, resumed, moved) in cases {
+        let mut scene = Scene::held_on(1, |terms| terms.max_run = Some(Seconds::of(40)));
+        scene.record_mut().gate.mode = Mode::Frozen {
+            note: "another hangs".into(),
+        };
+        for lease in scene.record_mut().holders.values_mut() {
+            lease.exit.suspect = suspect.map(at);
+        }
+
+        scene.resume(resumed);
+
+        let end = if moved { resumed + 60 } else { 60 };
+        let lease = scene.lease("a");
+        let case = format!("{suspect:?}, {resumed} s");
+        assert_eq!(lease.expires_at, at(end), "{case}");
+        assert_eq!(lease.run_until, Some(at(resumed + 40)), "{case}");
+    }
+}
+
+/// Its heartbeats are refused, so a check waits for its end and freezes nothing.
+#[test]
+fn a_pause_ends_beside_an_evicted_holder_under_hold() {
+    let mut scene = Scene::held_on(2, |terms| {
+        terms.max_run = Some(Seconds::of(40));
+        terms.stale = StalePolicy::Hold;
+    });
+    let until = Command::Pause(audit_note("upgrade"), Some(at(50)));
+    scene.carry_out(&until, 1).unwrap();
+    let frozen = scene.acquire("b", WhenFull::Refuse, 60);
+    let step = ExitStep::Evict(audit_note("hangs"));
+    let evict = Command::Mark(scene.mark_of("a", step));
+    scene.carry_out(&evict, 61).unwrap();
+
+    let open = scene.acquire("b", WhenFull::Refuse, 62);
+
+    assert_eq!([&frozen, &open].map(answer), ["Err(Held)", "Granted"]);
+}
+
 fn stop_evicted(token: FencingToken) -> Mark {
     testing::mark(holder("a"), token, ExitStep::Evict(audit_note("hangs")))
 }
