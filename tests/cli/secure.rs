@@ -1,17 +1,22 @@
 //! The command and HTTPS: a front with a certificate of the test's own stands before DynamoDB Local.
 
 use crate::support::{Inside, Scene, output, scratch};
+use lockstep_tests::stack::pause;
 use lockstep_tests::wire::Wire;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+/// The host of a table that only a proxy reaches: no name server knows it.
+const BEHIND_PROXY: &str = "table.invalid";
 
 /// A way to the table over HTTPS.
 struct Front {
@@ -25,7 +30,8 @@ struct Front {
 impl Front {
     async fn of(inside: &Inside) -> Self {
         let wire = Wire::to(inside.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
-        let own = generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let names = ["localhost", BEHIND_PROXY].map(str::to_owned);
+        let own = generate_simple_self_signed(names).expect("a certificate");
         let roots = scratch("roots");
         std::fs::write(&roots, own.cert.pem()).expect("a place to write");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
@@ -61,32 +67,48 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: String) {
     }
 }
 
-/// A proxy that opens a tunnel for CONNECT, and how many it has opened.
-async fn proxy(to: u16) -> (String, Arc<AtomicU32>) {
-    let listener = TcpListener::bind(("127.0.0.1", 0))
-        .await
-        .expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("its address"));
-    let tunnels = Arc::<AtomicU32>::default();
-    let own = Arc::clone(&tunnels);
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                head.push(client.read_u8().await.unwrap_or(b'\n'));
+/// A proxy, and how many requests for a tunnel it has had.
+struct Proxy {
+    url: String,
+    asked: Arc<AtomicU32>,
+}
+
+impl Proxy {
+    /// A proxy whose answer to CONNECT is this status line, `late` after the request. A tunnel leads to the port `to`.
+    async fn answering(status: &'static str, late: Duration, to: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("its address"));
+        let asked = Arc::<AtomicU32>::default();
+        let own = Arc::clone(&asked);
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(client.read_u8().await.unwrap_or(b'\n'));
+                }
+                let first = format!("CONNECT {BEHIND_PROXY}:443 ");
+                assert!(head.starts_with(first.as_bytes()), "{head:?}");
+                own.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    pause(u64::try_from(late.as_millis()).expect("a short time")).await;
+                    let answer = format!("HTTP/1.1 {status}\r\n\r\n");
+                    client.write_all(answer.as_bytes()).await.ok();
+                    if !status.starts_with("200") {
+                        return;
+                    }
+                    let server = TcpStream::connect(("127.0.0.1", to)).await;
+                    let mut server = server.expect("the front");
+                    copy_bidirectional(&mut client, &mut server).await.ok();
+                });
             }
-            assert!(head.starts_with(b"CONNECT table.invalid:443 "), "{head:?}");
-            own.fetch_add(1, Ordering::SeqCst);
-            tokio::spawn(async move {
-                client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.ok();
-                let mut server = TcpStream::connect(("127.0.0.1", to))
-                    .await
-                    .expect("the front");
-                copy_bidirectional(&mut client, &mut server).await.ok();
-            });
-        }
-    });
-    (url, tunnels)
+        });
+        Self { url, asked }
+    }
+
+    fn asked(&self) -> u32 {
+        self.asked.swap(0, Ordering::SeqCst)
+    }
 }
 
 /// The path of a file with this text.
@@ -216,25 +238,18 @@ async fn what_no_retry_mends_ends_at_once_with_its_cause_and_the_setting() {
 async fn requests_go_through_the_proxy_that_the_environment_names() {
     let scene = Scene::open("proxy").await;
     let front = Front::of(&scene).await;
-    let (proxy, tunnels) = proxy(front.port).await;
+    let proxy = Proxy::answering("200 OK", Duration::ZERO, front.port).await;
     let roots = front.roots.to_str().expect("a path of plain letters");
-    let tunnel = |name| {
-        [
+
+    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
+        let tunnel = [
             ("AWS_ENDPOINT_URL_DYNAMODB", "https://table.invalid"),
             ("AWS_CA_BUNDLE", roots),
-            name,
-        ]
-    };
-
-    // The certificate is for `localhost`, so the handshake in the tunnel is what fails.
-    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
-        let (code, _, stderr) = echo(&scene, &tunnel((name, &proxy))).await;
-        assert_eq!(code, 69, "{name}: {stderr}");
-        assert!(
-            stderr.contains("the certificate of table.invalid is not trusted"),
-            "{stderr}"
-        );
-        assert_eq!(tunnels.swap(0, Ordering::SeqCst), 1, "{name}");
+            (name, &proxy.url),
+        ];
+        let (code, out, stderr) = echo(&scene, &tunnel).await;
+        assert_eq!((code, out.as_str()), (0, "ran\n"), "{name}: {stderr}");
+        assert!(proxy.asked() >= 1, "{name}");
     }
 
     // Without TLS the proxy takes the whole request.
@@ -249,4 +264,49 @@ async fn requests_go_through_the_proxy_that_the_environment_names() {
     let direct = [&plain[..], &[("NO_PROXY", "table.invalid")]].concat();
     let (code, _, stderr) = echo(&scene, &direct).await;
     assert_eq!(code, 69, "no name server knows it: {stderr}");
+}
+
+/// A proxy asks a name server and connects before it answers, and that takes its time.
+#[tokio::test]
+async fn a_tunnel_may_take_more_than_a_second_to_open() {
+    let scene = Scene::open("proxy-late").await;
+    let front = Front::of(&scene).await;
+    let late = Duration::from_millis(1_200);
+    let proxy = Proxy::answering("200 OK", late, front.port).await;
+    let roots = front.roots.to_str().expect("a path of plain letters");
+
+    let tunnel = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", "https://table.invalid"),
+        ("AWS_CA_BUNDLE", roots),
+        ("HTTPS_PROXY", &proxy.url),
+    ];
+    let (code, out, stderr) = echo(&scene, &tunnel).await;
+
+    assert_eq!((code, out.as_str()), (0, "ran\n"), "{stderr}");
+    assert!(!stderr.contains("request_retried"), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_cannot_serve_ends_the_command_at_once_and_is_named() {
+    let scene = Scene::open("proxy-refuses").await;
+    let status = "407 Proxy Authentication Required";
+    let proxy = Proxy::answering(status, Duration::ZERO, 0).await;
+
+    for (name, value, ended, part) in [
+        ("HTTPS_PROXY", proxy.url.as_str(), 69, "407"),
+        ("HTTPS_PROXY", "nonsense:::", 64, "HTTPS_PROXY"),
+        ("https_proxy", "socks5://proxy:1080", 64, "https_proxy"),
+        ("ALL_PROXY", "http://proxy:99999", 64, "ALL_PROXY"),
+    ] {
+        let table = ("AWS_ENDPOINT_URL_DYNAMODB", "https://table.invalid");
+        let (code, out, stderr) = echo(&scene, &[table, (name, value)]).await;
+
+        let case = format!("{name}={value}: {stderr}");
+        assert_eq!((code, out.as_str()), (ended, ""), "{case}");
+        assert_eq!(stderr.lines().count(), 1, "{case}");
+        assert!(stderr.contains(part), "{case}");
+        // A password may be in it.
+        assert!(!stderr.contains(value), "{case}");
+    }
+    assert_eq!(proxy.asked(), 1);
 }

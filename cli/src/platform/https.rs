@@ -196,9 +196,14 @@ fn client(tls: TlsContext, proxies: ProxyConfig) -> SharedHttpClient {
     })
 }
 
-/// The error of a handshake that fails again whenever it is repeated, as one that the SDK does not repeat, with the
+/// The error of a connection that fails again whenever it is repeated, as one that the SDK does not repeat, with the
 /// setting that it is about. Any other error stays as it is.
 fn without_remedy(error: ConnectorError, host: &str) -> ConnectorError {
+    if wants_password(&error) {
+        let why =
+            "the proxy refuses the requests (407): name it with user and password in HTTPS_PROXY";
+        return ConnectorError::user(why.into());
+    }
     let why = match of_tls(&error) {
         Some(rustls::Error::InvalidCertificate(why)) => {
             format!(
@@ -221,12 +226,22 @@ fn is_refusal(error: &ConnectorError) -> bool {
 
 /// The error of TLS among the causes of `error`.
 fn of_tls(error: &ConnectorError) -> Option<&rustls::Error> {
-    let mut chain = successors(Some(error as &(dyn Error + 'static)), |&error| {
+    causes(error).find_map(|error| error.downcast_ref::<rustls::Error>())
+}
+
+/// Whether a proxy has answered CONNECT with 407. The type of that error is not public.
+fn wants_password(error: &ConnectorError) -> bool {
+    let words = "proxy authorization required";
+    causes(error).any(|error| error.to_string().ends_with(words))
+}
+
+/// The error and its causes, from the outermost on.
+fn causes(error: &ConnectorError) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    successors(Some(error as &(dyn Error + 'static)), |&error| {
         // The source of an I/O error is that of the error in it.
         match error.downcast_ref::<io::Error>() {
             Some(error) => error.get_ref().map(|inner| inner as _),
             None => error.source(),
         }
-    });
-    chain.find_map(|error| error.downcast_ref::<rustls::Error>())
+    })
 }
