@@ -91,3 +91,16 @@ async fn only_a_success_waits_for_its_state_and_for_two_minutes_at_most() {
         assert!(functions.holders("nightly").await.is_empty(), "{case}");
     }
 }
+
+/// Lambda may run an invocation twice. Nothing in the second run shows that its state is over.
+#[tokio::test]
+async fn a_release_ends_the_state_of_the_heartbeat_that_ran_last() {
+    let (functions, grant) = beating().await;
+    functions.beat(&grant, "AQC-next").await;
+    functions.beat(&grant, "AQC-beat").await;
+
+    functions.succeed(&grant).await;
+
+    assert_eq!(ended(&functions), ["AQC-beat"]);
+    assert!(functions.holders("nightly").await.is_empty());
+}

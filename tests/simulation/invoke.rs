@@ -86,6 +86,7 @@ pub(crate) async fn invoke(
     let answer = start(world, function, event.clone());
     if world.fault(15) {
         world.count("invocations run twice");
+        witness::doubled(world, function, &event);
         world.happens(Event::InvokedTwice, functions::lock_in(&event).as_ref());
         start(world, function, event);
     }

@@ -16,7 +16,7 @@ mod waiting;
 pub(crate) use copies::{granted, task_begins};
 pub(crate) use excuse::Excuse;
 pub(crate) use ledger::{
-    RunFacts, Terms, Witness, answered, asked, entered, execution_ended, waits, woken,
+    RunFacts, Terms, Witness, answered, asked, doubled, entered, execution_ended, waits, woken,
 };
 pub(crate) use limits::{alerts, turns};
 pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};

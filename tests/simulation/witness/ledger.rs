@@ -64,6 +64,11 @@ pub(crate) struct RunFacts {
     pub(crate) grant: Option<(FencingToken, u64)>,
     /// When it learned of that.
     pub(crate) learned: Option<u64>,
+    /// It was woken with its grant, and has made no request since that confirms it.
+    pub(crate) unconfirmed: bool,
+    /// Until when its heartbeat state may wait behind its release: Lambda ran a heartbeat twice, and the second may have
+    /// put the task token of a state that is over into the lease.
+    pub(crate) waits_until: u64,
     /// How long its lease is, in milliseconds.
     pub(crate) lease: u64,
     /// Whether its limits count from when it learned of its grant.
@@ -130,6 +135,8 @@ impl RunFacts {
             asked_last: None,
             grant: None,
             learned: None,
+            unconfirmed: false,
+            waits_until: 0,
             lease: 0,
             from_begin: false,
             released_at: None,
@@ -177,6 +184,7 @@ impl RunFacts {
         let token = answer["grant"]["token"].as_u64().unwrap_or_default();
         let token = FencingToken::from_number(token);
         self.learns(token, at);
+        self.unconfirmed = false;
         // A token is the time of its grant: a waiter may learn of it later.
         let at = at.min(token.granted_at().millis());
         let known = self.grant.filter(|(known, _)| *known == token);
@@ -291,6 +299,10 @@ pub(crate) fn answered(
         (Function::Heartbeat, Ok(answer)) if answer["status"] == "ended" => end_claim(run, now),
         (Function::Heartbeat, Ok(answer)) => {
             run.gone = false;
+            // The limits of a workflow that confirms its grant by a heartbeat begin there.
+            if std::mem::take(&mut run.unconfirmed) {
+                run.learned = Some(now);
+            }
             run.promised(answer);
         }
         (Function::Release, Ok(answer)) => {
@@ -315,6 +327,18 @@ pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
     world.count("woken");
     if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.granted(output, world.now());
+        run.unconfirmed = true;
+    }
+}
+
+/// Lambda runs an invocation twice.
+pub(crate) fn doubled(world: &World, function: Function, event: &Value) {
+    let mut witness = locked(&world.witness);
+    let run = holder_in(function, event).and_then(|holder| witness.runs.get_mut(&holder));
+    if let Some(run) = run.filter(|_| function == Function::Heartbeat) {
+        let lease = event["leaseSeconds"].as_u64().unwrap_or_default() * 1000;
+        let ends = world.now() + lease.max(run.lease);
+        run.waits_until = run.waits_until.max(ends);
     }
 }
 

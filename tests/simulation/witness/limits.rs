@@ -87,7 +87,7 @@ fn hangs(world: &World) -> Option<String> {
         let redriven = row.and_then(|row| row.redriven).unwrap_or(0);
         runs && run
             .released_at
-            .is_some_and(|at| redriven < at && now > at + BOUND)
+            .is_some_and(|at| redriven < at && now > at.max(run.waits_until) + BOUND)
     };
     let (holder, run) = witness.runs.iter().find(late)?;
     let ago = (now - run.released_at?) / 1000;
