@@ -20,8 +20,8 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
             continue;
         };
         match &record.gate.mode {
-            // A pause does not hide a freeze.
-            Mode::Frozen { .. } if world.chance(200) => pause(&world, &lock).await,
+            // A pause does not hide a freeze. In the end the lock is resumed.
+            Mode::Frozen { .. } if world.fault(200) => pause(&world, &lock).await,
             Mode::Frozen { .. } => clear(&world, &lock, &record).await,
             // A pause that ends by itself may be cut short too.
             Mode::Paused { .. } => resume(&world, &lock).await,
