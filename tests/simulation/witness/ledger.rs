@@ -66,6 +66,8 @@ pub(crate) struct RunFacts {
     pub(crate) learned: Option<u64>,
     /// It was woken with its grant, and has made no request since that confirms it.
     pub(crate) unconfirmed: bool,
+    /// When the heartbeat was answered that confirmed its grant.
+    pub(crate) confirmed_late: Option<u64>,
     /// Until when its heartbeat state may wait behind its release: Lambda ran a heartbeat twice, and the second may have
     /// put the task token of a state that is over into the lease.
     pub(crate) waits_until: u64,
@@ -136,6 +138,7 @@ impl RunFacts {
             grant: None,
             learned: None,
             unconfirmed: false,
+            confirmed_late: None,
             waits_until: 0,
             lease: 0,
             from_begin: false,
@@ -184,7 +187,7 @@ impl RunFacts {
         let token = answer["grant"]["token"].as_u64().unwrap_or_default();
         let token = FencingToken::from_number(token);
         self.learns(token, at);
-        self.unconfirmed = false;
+        (self.unconfirmed, self.confirmed_late) = (false, None);
         // A token is the time of its grant: a waiter may learn of it later.
         let at = at.min(token.granted_at().millis());
         let known = self.grant.filter(|(known, _)| *known == token);
@@ -299,9 +302,8 @@ pub(crate) fn answered(
         (Function::Heartbeat, Ok(answer)) if answer["status"] == "ended" => end_claim(run, now),
         (Function::Heartbeat, Ok(answer)) => {
             run.gone = false;
-            // The limits of a workflow that confirms its grant by a heartbeat begin there.
             if std::mem::take(&mut run.unconfirmed) {
-                run.learned = Some(now);
+                run.confirmed_late = Some(now);
             }
             run.promised(answer);
         }

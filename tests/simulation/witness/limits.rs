@@ -44,11 +44,10 @@ fn over_its_limit(world: &World) -> Option<String> {
         let (Some(row), Some(limit), Some(begun)) = (row, limit, begun) else {
             return false;
         };
-        // A redrive and a resume let it begin again.
+        // A redrive and a resume let it begin again, and so does the heartbeat that confirms its grant.
         let resumed = witness.resumed.get(&run.terms.lock).copied();
-        let begun = begun
-            .max(row.redriven.unwrap_or(0))
-            .max(resumed.unwrap_or(0));
+        let again = [row.redriven, resumed, run.confirmed_late];
+        let begun = again.into_iter().flatten().fold(begun, u64::max);
         let record = world.store.items(&run.terms.lock).record;
         now > begun + limit + SLACK + BOUND
             && record.is_some_and(|record| !shows(&record, holder, run))
