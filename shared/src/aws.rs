@@ -77,7 +77,11 @@ pub type Aws<V = EventBridge, K = StdoutSink> =
 /// The event bus that `config` names.
 #[must_use]
 pub fn bus(sdk: &SdkConfig, config: &Config) -> EventBridge {
-    EventBridge::from_sdk(sdk, config.event_bus.clone(), config.table.clone())
+    EventBridge::from_sdk(
+        sdk,
+        config.event_bus.clone(),
+        config.table_name().to_owned(),
+    )
 }
 
 /// The dependencies of a Lambda function.
@@ -95,7 +99,7 @@ pub fn deps_with<V: Events>(sdk: &SdkConfig, config: &Config, events: V) -> Deps
         protocol: protocol(table),
         tasks: Ecs::from_sdk(sdk),
         events,
-        metrics: Metrics::new(StdoutSink, &config.table, config.metrics_per_lock),
+        metrics: Metrics::new(StdoutSink, config.table_name(), config.metrics_per_lock),
         table: config.table.clone(),
         retention: config.retention,
         run_events: config.run_events,

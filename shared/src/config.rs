@@ -68,7 +68,7 @@ impl Key {
 /// The settings of a function that works on the lock table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Name of the lock table.
+    /// Name or ARN of the lock table.
     pub table: String,
     /// How long ended runs and run keys are kept.
     pub retention: Retention,
@@ -99,6 +99,14 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
+    /// Returns the name of the lock table, also where an ARN names it. Events and metrics have the name, by which
+    /// the rules and alarms of a stack know their own.
+    #[must_use]
+    pub fn table_name(&self) -> &str {
+        let of_arn = self.table.rsplit_once(":table/");
+        of_arn.map_or(&self.table, |(_, name)| name)
+    }
+
     /// Reads the settings through `lookup`.
     ///
     /// # Errors
@@ -189,6 +197,21 @@ mod tests {
 
         assert_eq!(config.retention, Retention::both(Seconds::of(14 * 86_400)));
         assert!(!config.metrics_per_lock && !config.read_only);
+    }
+
+    #[test]
+    fn a_table_that_is_named_by_its_arn_has_the_same_name() {
+        let arn = "arn:aws:dynamodb:eu-west-1:111122223333:table/locks";
+        for table in ["locks", arn] {
+            let given = |key: &str| (key == "LOCKSTEP_TABLE").then(|| table.to_owned());
+
+            let config = Config::from_lookup(given).unwrap();
+
+            assert_eq!(
+                (config.table.as_str(), config.table_name()),
+                (table, "locks")
+            );
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use exclusive_run::{ExclusiveRunInput, StartExecution, WorkInput};
 pub use failure::WorkFailure;
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
-pub use options::{LockOptions, Range};
+pub use options::{LockOptions, Range, word, word_or_null};
 pub use parse::{InvalidRequest, fields_of, parse, parse_both, parse_time, quoted, text};
 pub use policy::{CatchUp, OnPaused, OnSkip, Overlap, Stale, WhenQueueFull};
 pub use protect::{Protection, ServiceTask};

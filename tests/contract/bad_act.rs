@@ -16,6 +16,7 @@ async fn an_act_names_field_value_and_rule() {
         "act", 7 => "act", "is 7", "one of list";
         "prefix", "" => "prefix", "\"\"", "1 to 128";
         "prefix", long => "prefix", "1 to 128";
+        "state", json!({ "held": null }) => "state", "{\"held\":null}", "frozen";
         "state", "busy" => "state", "busy", "frozen";
         "limit", 0 => "limit", "is 0", "from 1 to 100";
         "limit", 101 => "limit", "is 101", "from 1 to 100";

@@ -64,6 +64,7 @@ async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
         "outcome", NULL => "missing field `outcome`";
         "outcome", "lost" => "outcome", "lost", "succeeded";
         "outcome", 1 => "outcome";
+        "outcome", json!({ "succeeded": null }) => "outcome", "{\"succeeded\":null}", "`failed`";
     };
     cases.extend(grant_cases());
     let succeeded = json!({ "outcome": "succeeded" });

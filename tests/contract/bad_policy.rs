@@ -25,6 +25,7 @@ async fn a_policy_and_a_place_of_work_name_field_value_and_rule() {
         "noProgressSeconds", -1 => "noProgressSeconds", "is -1", range;
         "noProgressSeconds", 31_536_001 => "noProgressSeconds", "31536001", range;
         "noProgressSeconds", 0.5 => "noProgressSeconds", "0.5";
+        "noProgressSeconds", json!({ "a": 1 }) => "noProgressSeconds is {\"a\":1}", "a whole number";
         "noProgressSeconds", "60" => "noProgressSeconds", "string \"60\"";
         "work", "batch" => "work", "string \"batch\"";
         "work", json!([]) => "work";
@@ -34,6 +35,7 @@ async fn a_policy_and_a_place_of_work_name_field_value_and_rule() {
         "work.cluster", "my batch" => "work.cluster", "my batch", "1 to 512";
         "work.cluster", "bätch" => "work.cluster", "b\\u{e4}tch";
         "work.cluster", "x".repeat(513) => "work.cluster", "1 to 512";
+        "work.cluster", json!(["batch"]) => "work.cluster is [\"batch\"]", "a string";
         "work.cluster", 7 => "work.cluster", "integer `7`";
         "work.family", "" => "work.family", "1 to 255";
         "work.family", "a\nb" => "work.family", "a\\nb", "1 to 255";

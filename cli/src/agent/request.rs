@@ -2,7 +2,7 @@
 
 use super::job::JobOutcome;
 use crate::lease::timing::LeaseTiming;
-use lockstep::contract::{AcquireRequest, InvalidRequest, LockOptions, Overlap};
+use lockstep::contract::{AcquireRequest, InvalidRequest, LockOptions, Overlap, word};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub(super) struct BeginRequest {
     #[cfg_attr(test, schemars(range(min = LEASE_MIN, max = LEASE_MAX)))]
     lease_seconds: Option<i64>,
     /// The answer at a held lock. Default `skip`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
     overlap: WhenHeld,
     /// How many may run at once. Default 1.
     #[cfg_attr(test, schemars(range(min = LockOptions::PERMITS.least, max = LockOptions::PERMITS.most)))]
@@ -82,6 +82,7 @@ pub(super) struct BeatRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct EndRequest {
     /// The outcome of the job.
+    #[serde(deserialize_with = "word")]
     pub(super) outcome: JobOutcome,
 }
 
@@ -242,10 +243,30 @@ mod tests {
 
     #[test]
     fn a_job_ends_as_succeeded_or_failed_and_in_no_other_way() {
-        for (outcome, is_one) in [("succeeded", true), ("failed", true), ("stopping", false)] {
+        let object = json!({ "succeeded": null });
+        let word = |word: &str| json!(word);
+        for (outcome, is_one) in [
+            (word("succeeded"), true),
+            (word("failed"), true),
+            (word("stopping"), false),
+            (object, false),
+        ] {
             let request = parse::<EndRequest>(json!({ "outcome": outcome }));
 
             assert_eq!(request.is_ok(), is_one, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn an_overlap_that_is_no_word_is_refused_with_its_value_and_the_words() {
+        for overlap in [json!({ "skip": null }), json!(["skip"]), json!(null)] {
+            let problem = begin(&json!({ "overlap": overlap }))
+                .unwrap_err()
+                .to_string();
+
+            for part in ["overlap", &overlap.to_string(), "`skip` or `fail`"] {
+                assert!(problem.contains(part), "{problem}");
+            }
         }
     }
 

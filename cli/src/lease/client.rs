@@ -68,11 +68,17 @@ impl LockClient {
             retention: config.retention,
             run_events: config.run_events,
         };
-        let metrics = || Metrics::new(StderrSink::open(), &config.table, config.metrics_per_lock);
+        let metrics = || {
+            Metrics::new(
+                StderrSink::open(),
+                config.table_name(),
+                config.metrics_per_lock,
+            )
+        };
         Self {
             deps: deps(metrics(), ProcessClock::Wall),
             quiet: deps(
-                Metrics::new(StderrSink::closed(), &config.table, false),
+                Metrics::new(StderrSink::closed(), config.table_name(), false),
                 ProcessClock::Wall,
             ),
             renewing: deps(metrics(), ProcessClock::steady()),

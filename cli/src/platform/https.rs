@@ -171,13 +171,19 @@ fn is_of_this_machine(uri: &str) -> bool {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_link_local(),
-        // fd00:ec2::254 of EC2, and fd00:ec2::23 of EKS.
-        Ok(IpAddr::V6(address)) => {
-            address.is_loopback() || address.segments()[..2] == [0xfd00, 0xec2]
+    let Ok(address) = host.parse::<IpAddr>() else {
+        let name = host.strip_suffix('.').unwrap_or(host);
+        return name.eq_ignore_ascii_case("localhost");
+    };
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            address.is_loopback() || address.is_link_local() || address.is_unspecified()
         }
-        Err(_) => host == "localhost",
+        // fd00:ec2::254 of EC2, and fd00:ec2::23 of EKS.
+        IpAddr::V6(address) => {
+            let is_of_aws = address.segments()[..2] == [0xfd00, 0xec2];
+            address.is_loopback() || address.is_unicast_link_local() || is_of_aws
+        }
     }
 }
 

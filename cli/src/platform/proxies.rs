@@ -2,8 +2,9 @@
 //!
 //! The client takes a proxy that it cannot parse for none, and would send its requests past the proxy.
 
-use super::env::variable;
 use hyper::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use std::env;
 
 /// The variables of other AWS tools
 /// (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-proxy.html>).
@@ -16,36 +17,40 @@ const VARIABLES: [&str; 6] = [
     "all_proxy",
 ];
 
+/// With this variable, which a web server sets, the client takes `HTTP_PROXY` for a header of a request, and uses no proxy.
+const OF_A_WEB_SERVER: &str = "REQUEST_METHOD";
+
 /// # Errors
 /// The first variable that names no proxy. Its value is not shown: it may have a password.
 pub(super) fn check() -> Result<(), String> {
-    for name in VARIABLES {
-        if let Some(value) = variable(name)
-            && !is_proxy(&value)
-        {
+    let given = VARIABLES.map(|name| (name, env::var_os(name).unwrap_or_default()));
+    for (name, value) in given.into_iter().filter(|(_, value)| !value.is_empty()) {
+        if !value.to_str().is_some_and(is_proxy) {
             return Err(format!(
                 "{name} is not the address of a proxy, as in http://proxy.example.com:3128"
+            ));
+        }
+        if env::var_os(OF_A_WEB_SERVER).is_some() {
+            return Err(format!(
+                "{OF_A_WEB_SERVER} is set, beside which {name} has no effect: unset it"
             ));
         }
     }
     Ok(())
 }
 
-/// Whether `value` is a URL of a proxy that speaks HTTP. The scheme `http://` may be left out.
+/// Whether the client takes `value` for a proxy that speaks HTTP. The scheme `http://` may be left out.
 fn is_proxy(value: &str) -> bool {
-    let whole = match value.contains("://") {
-        true => value.to_owned(),
-        false => format!("http://{value}"),
-    };
-    let Ok(uri) = whole.parse::<Uri>() else {
+    let matcher = Matcher::builder().all(value.to_owned()).build();
+    let any = Uri::from_static("https://aws.example.com");
+    let Some(proxy) = matcher.intercept(&any) else {
         return false;
     };
+    let uri = proxy.uri();
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
-    let has_host = uri.host().is_some_and(|host| !host.is_empty());
-    let port = uri.authority().map(|authority| authority.as_str());
-    let port = port.and_then(|authority| authority.rsplit('@').next());
-    let names_port = port.is_some_and(|address| !address.ends_with(']') && address.contains(':'));
-    is_http && has_host && (!names_port || uri.port_u16().is_some())
+    // A port that is no number of 16 bits is left to the connection, which fails without naming the variable.
+    let address = uri.authority().map(|authority| authority.as_str());
+    is_http && (address == uri.host() || uri.port_u16().is_some())
 }
 
 #[cfg(test)]
@@ -69,6 +74,10 @@ mod tests {
             ("http://us er:pw@proxy", false),
             ("http://proxy:99999", false),
             ("http://", false),
+            ("127.0.0.1:8080/", false),
+            ("user:pw@proxy:3128/", false),
+            ("proxy:3128?x", false),
+            ("http//proxy:3128", false),
         ] {
             assert_eq!(is_proxy(value), expected, "{value}");
         }

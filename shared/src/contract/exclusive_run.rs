@@ -3,7 +3,7 @@
 //! The state machine reads it. Its state *Check Input* refuses what only the workflow knows or computes with, and
 //! acquire-lock the rest; tests compare both with this type.
 
-use super::options::{LockOptions, Range, given, word};
+use super::options::{LockOptions, Range, given, given_word};
 use super::parse::{InvalidRequest, YEAR, parse_both};
 use super::policy::OnSkip;
 #[cfg(feature = "schema")]
@@ -28,7 +28,7 @@ pub struct ExclusiveRunInput {
     /// How an execution ends that was skipped or gave up. Default `succeed`.
     #[serde(
         default,
-        deserialize_with = "word",
+        deserialize_with = "given_word",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "OnSkip", extend("default" = OnSkip::default())))]

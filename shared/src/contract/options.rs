@@ -37,7 +37,10 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(range(min = Self::PERMITS.least, max = Self::PERMITS.most)))]
     pub permits: Option<i64>,
     /// What to do when the lock is full. Default `skip`.
-    #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "given_word",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schemars(with = "Overlap", extend("default" = Overlap::default())))]
     pub overlap: Option<Overlap>,
     /// What to do when the lock is paused. Default `skip` with `overlap` `skip`, `wait` with `queue`, and
@@ -48,7 +51,10 @@ pub struct LockOptions {
     )]
     pub on_paused: Option<OnPaused>,
     /// What becomes of the runs that are skipped while the lock is paused. Default `none`.
-    #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "given_word",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schemars(with = "CatchUp", extend("default" = CatchUp::default())))]
     pub catch_up: Option<CatchUp>,
     /// Length of the lease. Default 60.
@@ -70,7 +76,10 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_RUN.least, max = Self::MAX_RUN.most)))]
     pub max_run_seconds: Option<i64>,
     /// What happens to the run when it stops renewing, overruns or hangs. Default `terminate`.
-    #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "given_word",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schemars(with = "Stale", extend("default" = Stale::default())))]
     pub stale_policy: Option<Stale>,
     /// No other grant of the lock within this time.
@@ -88,7 +97,10 @@ pub struct LockOptions {
     pub max_queue: Option<i64>,
     /// What a run does that would wait, when the queue is full. Default `fail`. A run that does not wait meets
     /// no queue.
-    #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "given_word",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schemars(with = "WhenQueueFull", extend("default" = WhenQueueFull::default())))]
     pub when_queue_full: Option<WhenQueueFull>,
     /// The run counts as hung after this time without a change in the `progress` of its heartbeats.
@@ -151,26 +163,40 @@ impl LockOptions {
     }
 }
 
-/// Reads an option that is one of the words of `T`. serde by itself takes `{"skip": null}` for `"skip"` too, and of a value
-/// that is no text its error names neither the value nor the words.
-pub(super) fn word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
+/// Reads one of the words of `T`. serde by itself takes `{"skip": null}` for `"skip"` too, and of a value that is no text
+/// its error names neither the value nor the words.
+///
+/// # Errors
+/// The value, and the words that may stand there.
+pub fn word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     let text = match Value::deserialize(from)? {
         Value::String(text) => text,
         other => other.to_string(),
     };
     let text: StringDeserializer<D::Error> = text.into_deserializer();
-    T::deserialize(text).map(Some)
+    T::deserialize(text)
 }
 
-/// As [`word`]; `null` is an option that is left out.
-fn word_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// As [`word`], for a field that may be left out.
+///
+/// # Errors
+/// As [`word`].
+pub(super) fn given_word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    word(from).map(Some)
+}
+
+/// As [`word`], for a field that may be left out or `null`.
+///
+/// # Errors
+/// As [`word`].
+pub fn word_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
-        given => word(given).map_err(serde::de::Error::custom),
+        given => given_word(given).map_err(serde::de::Error::custom),
     }
 }
 

@@ -54,20 +54,45 @@ impl std::error::Error for InvalidRequest {}
 ///
 /// # Errors
 /// [`InvalidRequest`] for a missing, unknown or wrongly typed field.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "callers have no use for it afterwards"
+)]
 pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
-    serde_path_to_error::deserialize(json).map_err(|error| {
+    serde_path_to_error::deserialize(&json).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." {
             String::new()
         } else {
             shorten(&path)
         };
-        InvalidRequest {
-            field,
-            value: String::new(),
-            rule: shorten(&error.inner().to_string()),
+        let rule = error.inner().to_string();
+        match whole(&json, &path, &rule) {
+            Some((value, expected)) => InvalidRequest::new(&field, value, expected),
+            None => InvalidRequest {
+                field,
+                value: String::new(),
+                rule: shorten(&rule),
+            },
         }
     })
+}
+
+/// An object or an array that stands where a value of another type is expected, and what is. serde's words for it
+/// have only its type. A task token is a secret, whatever it stands in.
+fn whole<'a>(json: &'a Value, path: &str, why: &str) -> Option<(&'a Value, &'static str)> {
+    let expected = why
+        .strip_prefix("invalid type: map, expected ")
+        .or_else(|| why.strip_prefix("invalid type: sequence, expected "))?;
+    let expected = match expected {
+        "i64" | "u32" | "u64" => "a whole number",
+        "a string" => "a string",
+        "a boolean" => "true or false",
+        _ => return None,
+    };
+    let mut parts = path.split('.').filter(|part| !part.is_empty());
+    let value = parts.try_fold(json, |value, part| value.get(part))?;
+    (!path.ends_with("taskToken")).then_some((value, expected))
 }
 
 /// As [`parse`], for the value of the member `parent`.

@@ -2,6 +2,7 @@
 
 use super::failure::{WorkFailure, lenient};
 use super::grant::Grant;
+use super::options::word;
 use super::parse::{InvalidRequest, parse};
 use super::protect::{Protection, ServiceTask};
 use lockstep_core::domain::{
@@ -23,6 +24,7 @@ pub struct ReleaseRequest {
     /// The receipt of the grant.
     pub grant: Grant,
     /// How the work ended. Only a success keeps the run key taken.
+    #[serde(deserialize_with = "word")]
     pub outcome: ReleaseOutcome,
     /// The task of an ECS service that needs no protection any more. It is a wish: a refusal does
     /// not fail the release.

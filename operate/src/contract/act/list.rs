@@ -2,6 +2,7 @@
 
 use super::{InvalidRequest, limit, next_lock, prefix};
 use crate::contract::LockState;
+use lockstep::contract::word_or_null;
 use lockstep_core::domain::LockKey;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -17,7 +18,11 @@ pub struct ListRequest {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub prefix: Option<String>,
     /// Only locks in this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "word_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub state: Option<LockState>,
     /// Most locks in the response, 1 to 100. Default 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
