@@ -56,7 +56,10 @@ fn live(world: &Arc<World>) {
     let mut idle = false;
     while !idle && world.now() < START + TROUBLE + CALM && world.broken().is_none() {
         world.run(world.now() + STEP);
-        idle = all_idle(world, &locks) && locked(&world.audit).processes == 0;
+        let audit = locked(&world.audit);
+        let nobody_comes = audit.processes == 0 && audit.to_come == 0;
+        drop(audit);
+        idle = nobody_comes && all_idle(world, &locks);
     }
     world.note("world", format_args!("is at rest"));
     // What is still under way must not disturb the rest.

@@ -131,9 +131,11 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
         let failed = cloud::abort(&later, &arn, how);
         if failed && retries && later.tries(Trial::Retries) {
             // Its caller retries a state that has timed out.
+            locked(&later.audit).to_come += 1;
             later.linger(1000..=20_000).await;
             later.count("retries of a caller");
             workflow::start(&later, &order.named("retry"));
+            locked(&later.audit).to_come -= 1;
         } else if redrive {
             // Half of them are redriven while the old task is still being stopped.
             if later.chance(500) {

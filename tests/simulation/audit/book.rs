@@ -24,6 +24,8 @@ pub(crate) struct Audit {
     pub(crate) late_registrations: BTreeSet<HolderId>,
     /// How many processes are alive.
     pub(crate) processes: u32,
+    /// Executions that their callers are about to start again.
+    pub(crate) to_come: u32,
 }
 
 impl Audit {
