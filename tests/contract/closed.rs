@@ -3,7 +3,7 @@
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, assert_fails, assert_has, execution, status_of};
 use lockstep::contract::EventKind;
-use lockstep::domain::Mode;
+use lockstep::domain::{ExecutionEnd, Mode};
 use serde_json::{Value, json};
 
 /// The policy, the answer to a first run, and the answer to a second.
@@ -125,4 +125,25 @@ async fn a_frozen_lock_grants_nothing_and_says_how_to_clear_it() {
     assert!(matches!(record.gate.mode, Mode::Frozen { .. }));
     assert!(record.queue.is_empty());
     assert!(functions.executions.ended().is_empty());
+}
+
+/// The event of its end was lost.
+#[tokio::test]
+async fn a_run_catches_up_in_the_place_of_one_whose_execution_has_ended() {
+    let functions = Functions::running(&["a", "b"]);
+    functions.pause("deploy").await;
+    let catch_up = |name| {
+        ask_with(
+            name,
+            json!({ "catchUp": "once", "taskToken": format!("token-{name}") }),
+        )
+    };
+    functions.acquire(catch_up("a")).await.unwrap();
+    functions.wait(5);
+    functions.end("a", ExecutionEnd::Aborted);
+
+    let answer = functions.acquire(catch_up("b")).await;
+
+    assert_eq!(status_of(&answer), "queued");
+    assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
 }

@@ -173,6 +173,28 @@ async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
     );
 }
 
+/// It has the run key of the evicted process, whose end only its lease shows.
+#[tokio::test]
+async fn a_free_permit_that_waits_for_the_end_of_a_run_is_named_as_such() {
+    let functions = Functions::running(&["b"]);
+    let process = json!({ "lock": "nightly", "holder": "process-1", "permits": 2, "runKey": "k" });
+    functions.granted_with(process).await;
+    let evict = json!({
+        "act": "evict", "lock": "nightly", "holder": "process-1", "force": true, "note": "hangs", "actor": "jo",
+    });
+    functions.operate(evict).await.unwrap();
+    let same = merged(
+        waiting("b", "token-b"),
+        &json!({ "permits": 2, "runKey": "k" }),
+    );
+    functions.acquire(same).await.unwrap();
+
+    let shown = functions.shown().await;
+
+    let frees = shown["frees"].as_str().unwrap();
+    assert_says(frees, "the first waiter waits for the end of process-1");
+}
+
 #[tokio::test]
 async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
     let (functions, _) = Functions::held_with(&["a"], in_tasks()).await;

@@ -278,6 +278,16 @@ impl LockRecord {
         self.holder_of_run(terms.run_key.as_ref()?)
     }
 
+    /// The holder whose end the turn of a run with `terms` waits for: an earlier grant of its own (a stopped holder that
+    /// waits again), or a run of its key that is being stopped.
+    #[must_use]
+    pub fn awaited_by(&self, terms: &Terms) -> Option<&HolderId> {
+        let own = self.holders.get_key_value(&terms.holder);
+        let of_key = self.holder_of(terms);
+        let of_key = of_key.filter(|(_, lease)| lease.exit.ending.is_some());
+        own.or(of_key).map(|(holder, _)| holder)
+    }
+
     /// Checks the invariants of every record, before a write and after a read.
     ///
     /// A decision that breaks one is a fault of this program and is not written. An item that

@@ -4,17 +4,16 @@
 //! when, and what an operator can do. Of a semaphore, that is the permit that has been held the longest.
 
 use super::holder::{latest, through, why, words};
-use lockstep_core::domain::{HolderId, LockRecord, Mode, Permits, Timestamp, rfc3339};
+use lockstep_core::domain::{HolderId, LockRecord, Mode, Terms, Timestamp, rfc3339};
 use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
 
-/// The sentences for `record` at `now`. `oldest` is its oldest holder, and `first` the capacity that the first waiter
-/// asks for.
+/// The sentences for `record` at `now`. `oldest` is its oldest holder, and `first` has the terms of the first waiter.
 ///
 /// What is in the way first counts: a closed lock grants nothing, whatever its holders do.
 pub(super) fn frees(
     record: &LockRecord,
     oldest: Option<(&HolderId, &Verdict)>,
-    first: Option<Permits>,
+    first: Option<&Terms>,
     now: Timestamp,
 ) -> String {
     let held = oldest.filter(|_| !record.has_room());
@@ -48,19 +47,29 @@ pub(super) fn frees(
 }
 
 /// The sentences for a lock with a free permit.
-fn with_room(record: &LockRecord, first: Option<Permits>, now: Timestamp) -> String {
+fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> String {
     if record.gate.not_before > now {
         let until = rfc3339(record.gate.not_before);
         return format!("A permit is free, and the lock rests until {until}.");
     }
-    match first.filter(|asked| *asked != record.permits && !record.holders.is_empty()) {
-        Some(asked) => format!(
+    let Some(first) = first else {
+        return "A permit is free.".to_owned();
+    };
+    let (asked, permits) = (first.permits, record.permits);
+    if asked != permits && !record.holders.is_empty() {
+        return format!(
             "A permit is free, but the first waiter asks for permits {} at a lock of permits {}: it gets its turn once no \
              run holds the lock.",
             asked.get(),
-            record.permits.get()
+            permits.get()
+        );
+    }
+    match record.awaited_by(first) {
+        Some(holder) => format!(
+            "A permit is free, but the first waiter waits for the end of {holder}, and those behind it wait too."
         ),
-        None => "A permit is free.".to_owned(),
+        None => "A permit is free, and the next check of the lock gives it to the first waiter, in a minute or two."
+            .to_owned(),
     }
 }
 

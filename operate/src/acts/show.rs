@@ -15,7 +15,7 @@ use lockstep::contract::InvalidRequest;
 use lockstep::error::Error;
 use lockstep::events::HistoryScope;
 use lockstep::service::{Deps, Ports};
-use lockstep_core::domain::{LockKey, LockRecord, Permits, Timestamp, WaiterId, rfc3339};
+use lockstep_core::domain::{LockKey, LockRecord, Terms, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
 /// Most waiters whose items are read.
@@ -64,7 +64,7 @@ where
         frees: frees(
             &record,
             judged.clone().next(),
-            first_asks(deps, lock, &record).await,
+            first_asks(deps, lock, &record).await.as_ref(),
             now,
         ),
         closed: ClosedView::of(&record.gate.mode, &last.acts, now),
@@ -105,17 +105,17 @@ pub(super) async fn existing<P: Ports>(
     })?)
 }
 
-/// The capacity that the first waiter asks for. It is read where a permit is free beside holders: only there another
-/// capacity keeps the waiter from its turn.
+/// The terms of the first waiter. They are read where a permit is free: only there something else keeps the waiter from
+/// its turn.
 async fn first_asks<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     record: &LockRecord,
-) -> Option<Permits> {
+) -> Option<Terms> {
     let (first, _) = record.first_waiter().filter(|_| record.has_room())?;
     // A damaged item is shown at its waiter.
     let item = deps.store().load_waiter(lock, first).await.ok()?;
-    item.map(|waiter| waiter.terms.permits)
+    item.map(|waiter| waiter.terms)
 }
 
 /// The first waiters, each with its side item. The record has only their short names.
@@ -128,7 +128,17 @@ async fn waiters<P: Ports>(
     queue.sort_by_key(|(_, ticket)| **ticket);
     let first = queue.into_iter().take(WAITERS_MAX).zip(1..);
     let views = first.map(|((id, _), position)| waiter(deps, lock, position, id));
-    concurrently(views).try_collect().await
+    let mut views: Vec<WaiterView> = concurrently(views).try_collect().await?;
+    // A waiter that got its turn since the record was read has no item any more.
+    if views.iter().any(|view| view.problem.is_some()) {
+        let queue = deps.store().load(lock).await?.map(|record| record.queue);
+        let queue = queue.unwrap_or_default();
+        views.retain(|view| {
+            let still_waits = queue.keys().any(|id| id.as_str() == view.id);
+            view.problem.is_none() || still_waits
+        });
+    }
+    Ok(views)
 }
 
 async fn waiter<P: Ports>(

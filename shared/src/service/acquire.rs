@@ -28,7 +28,7 @@ use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
 use crate::error::Error;
 use crate::executions::Executions;
 use lockstep_core::domain::{
-    Effect, HolderId, Lease, Outcome, Refusal, Run, TaskToken, Terms, Timestamp,
+    Effect, HolderId, Lease, Outcome, Refusal, Run, TaskToken, Terms, Timestamp, WhenPaused,
 };
 use lockstep_core::protocol::{Done, ProtocolError};
 use lockstep_core::recovery::Inspection;
@@ -36,7 +36,7 @@ use lockstep_core::store::LockStore;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Most holders, and most waiters at a full queue, that one call checks. The others are left to the sweep.
+/// Most holders, and most waiters that keep a run out of the queue, that one call checks. The others are left to the sweep.
 const CHECKS_MAX: usize = 3;
 
 /// The end of the checks, counted from the start of the call. It leaves time to decide again.
@@ -164,7 +164,7 @@ impl<P: Ports> Call<'_, P> {
         let mut checked = Checked::default();
         let checks = async {
             self.check_each(result, &mut checked).await;
-            if !checked.changed && is_full_queue(result) {
+            if !checked.changed && self.is_kept_out(result) {
                 checked.changed = self.drop_dead_waiters().await;
             }
         };
@@ -174,6 +174,16 @@ impl<P: Ports> Call<'_, P> {
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
         }
         checked
+    }
+
+    /// Whether the run has no place because others wait: the queue is full, or one waits for the resume already.
+    fn is_kept_out(&self, result: &Result<Done, ProtocolError>) -> bool {
+        let catches_up = self.request.acquire.when_paused == WhenPaused::CatchUp;
+        match result {
+            Err(ProtocolError::Refused(Refusal::QueueFull { .. })) => true,
+            Err(ProtocolError::Refused(Refusal::Paused { .. })) => catches_up,
+            _ => false,
+        }
     }
 
     /// Removes waiters whose execution has ended. The event that would have removed them may be lost.
@@ -335,13 +345,6 @@ fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timest
     let of_another = *holder != terms.holder;
     let is_late = lease.is_overdue(now) || lease.is_stopped_for(now).is_some();
     lease.exit.ending.is_some() || of_another && (is_late || terms.may_repeat(lease))
-}
-
-fn is_full_queue(result: &Result<Done, ProtocolError>) -> bool {
-    matches!(
-        result,
-        Err(ProtocolError::Refused(Refusal::QueueFull { .. }))
-    )
 }
 
 /// The run under way that has the run key of the request.

@@ -196,7 +196,7 @@ impl<'a> TransitionBuilder<'a> {
             }
             // Whether its run key is taken, and whether its own name is free, is known only when
             // the run before it has ended.
-            Some(waiter) if self.waits_for_ending(waiter) => return,
+            Some(waiter) if self.next.awaited_by(&waiter.terms).is_some() => return,
             // Its own earlier grant ends with this write, which cannot end and begin one under the
             // same name.
             Some(waiter) if self.before.holders.contains_key(&waiter.terms.holder) => {
@@ -236,14 +236,6 @@ impl<'a> TransitionBuilder<'a> {
     /// Whether the waiter counts on another capacity than the lock has while runs hold it.
     fn expects_another(&self, waiter: &Waiter) -> bool {
         waiter.terms.permits != self.next.permits && !self.next.holders.is_empty()
-    }
-
-    /// Whether the waiter's turn depends on a holder that has not ended: an earlier grant of its
-    /// own (a stopped holder that waits again), or a run of its key that is being stopped.
-    fn waits_for_ending(&self, waiter: &Waiter) -> bool {
-        let own = self.next.holders.get(&waiter.terms.holder);
-        let of_key = self.next.holder_of(&waiter.terms);
-        own.is_some() || of_key.is_some_and(|(_, lease)| lease.exit.ending.is_some())
     }
 
     /// Why the first waiter is not granted the permit; `None` if it is. Its run key was free when
