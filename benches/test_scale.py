@@ -259,14 +259,14 @@ class Sources(unittest.TestCase):
              "reaper_timeout", 77),
             (template, "MemorySize: 256", "MemorySize: 512", "memory", 512),
             (definition, "maxHeartbeatSeconds : 900", "maxHeartbeatSeconds : 450", "beat_most", 450),
-            (definition, "/ 4000", "/ 8000", "beat_share", 8),
+            (definition, "/ 3000", "/ 8000", "beat_share", 8),
             (definition, "3 * ($beat + 1)", "5 * ($beat + 1)", "lease_beats", 5),
             ("core/src/store.rs", "SHARDS: u8 = 8", "SHARDS: u8 = 16", "shards", 16),
             ("core/src/store.rs", "DUE_PAGE: usize = 50", "DUE_PAGE: usize = 25", "page", 25),
             ("shared/src/service/reap.rs", "AT_ONCE: usize = 8", "AT_ONCE: usize = 32", "at_once", 32),
             ("shared/src/service/reap/sweep.rs", "TIME_MAX: Seconds = Seconds::of(40)",
              "TIME_MAX: Seconds = Seconds::of(50)", "sweep_most", 50),
-            ("shared/src/contract/options/check.rs", "LEASE_DEFAULT: i64 = 60", "LEASE_DEFAULT: i64 = 90", "heartbeat", 30),
+            ("shared/src/contract/options/check.rs", "HEARTBEAT_OF_WORK: i64 = 300", "HEARTBEAT_OF_WORK: i64 = 90", "heartbeat", 90),
             ("core/src/domain/time.rs", "Seconds::of(2 * CLOCK_SKEW", "Seconds::of(3 * CLOCK_SKEW", "dead_after", 3),
             ("shared/src/aws.rs", "with_max_attempts(3)", "with_max_attempts(5)", "sdk_attempts", 5),
         )
@@ -302,7 +302,7 @@ class Sources(unittest.TestCase):
                 self.read_with(name, old, new)
 
     def test_a_guarded_hour_has_as_many_heartbeats_as_the_decision_record_says(self):
-        record = next((ROOT / "shared/decisions").glob("0029-*.md")).read_text()
+        record = next((ROOT / "shared/decisions").glob("0067-*.md")).read_text()
         age = beats = 0
         while age < 3_600:
             beats, age = beats + 1, age + SETTINGS.beat(age)

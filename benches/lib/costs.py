@@ -95,7 +95,7 @@ class Report:
             return counts
         beat = beat_of_container()
         runs = {run: sum_of(acquire=1, renew=math.floor(seconds / beat), release=1) for run, seconds in SECONDS.items()}
-        return runs | {WAIT: sum_of(queue=1, poll=math.floor(3600 / poll_of_container()))}
+        return runs | {WAIT: sum_of(queue=1, poll=polls_of_container(3600))}
 
     def dollars(self, counts):
         """Dollars of 1,000 runs, by service. Every call is taken for a cold start."""
@@ -145,7 +145,7 @@ class Report:
             a vCPU that {self.calls.megabytes} MB have, as if a call only computed, and rounded up; nothing was timed on
             AWS. Dollars take every call for a cold start, on arm64. The work of weave is one Wait state: without a task, the
             reaper gets no event.""",
-            f"""`lockstep run` renews every {beat_of_container():.1f} s, and polls every {poll_of_container()} s in the queue:
+            f"""`lockstep run` renews every {beat_of_container():.1f} s, and asks {polls_of_container(3600)} times in an hour in the queue:
             arithmetic from its source, not executed; the task that it runs in is not counted. A skip, and an hour in the
             queue, is what a second run adds to the run that holds the lock: in the queue without its own work, and with the
             hand-over. Not in it: log lines, the sweep of the stack (a call a minute, whatever runs), alarms, free tiers.""",
@@ -203,8 +203,18 @@ def sealed_characters():
     return int(found(r"const SEALED: usize = (\d+);", ROOT / "tests/integration/cost/scene.rs"))
 
 
-def poll_of_container():
-    return int(found(r"POLL_INTERVAL: Duration = Duration::from_secs\((\d+)\)", ROOT / "cli/src/lease/acquire.rs"))
+def polls_of_container(seconds):
+    """The requests of a wait: at first one in POLL_INTERVAL, then one in a share of the time waited. The jitter makes that an
+    eighth shorter on average."""
+    source = ROOT / "cli/src/lease/acquire.rs"
+    first, most = (int(found(rf"const {name}: Duration = Duration::from_secs\((\d+)\)", source))
+                   for name in ("POLL_INTERVAL", "POLL_INTERVAL_MAX"))
+    share = int(found(r"const POLL_SHARE: u32 = (\d+);", source))
+    waited = polls = 0
+    while waited < seconds:
+        waited += 7 / 8 * min(most, max(first, waited / share))
+        polls += 1
+    return polls
 
 
 def found(pattern, path):

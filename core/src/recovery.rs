@@ -20,14 +20,14 @@ pub use check::{Alert, Check, CheckAnswer, CheckStep, Inspection, Request};
 pub use ended::tasks_succeeded;
 pub use evidence::{
     Evidence, ExecutionEvent, ExecutionObservation, Hint, LAG_MAX, Ownership, TaskObservation,
-    WorkObservation, is_settling, lags_behind,
+    WorkObservation, is_settling, lags_behind, lags_behind_waiter,
 };
 pub use gathering::{Gathered, Gathering};
 pub use judge::judge;
 pub use states::may_be_of;
 pub use verdict::{Life, Next, Over, Verdict};
 
-use crate::domain::{HolderId, RecoveryBasis, Seconds, StopReason};
+use crate::domain::{CLOCK_SKEW, HolderId, RecoveryBasis, Seconds, StopReason};
 
 /// How long ListTasks may lack a task that was started: it is eventually consistent
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
@@ -36,8 +36,9 @@ pub const LIST_LAG: Seconds = Seconds::of(10);
 /// How long what a workflow has started may take to stop after its execution was aborted or timed out:
 /// the default `stopTimeout` of an ECS task
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>). Step
-/// Functions stops it on a best-effort basis, and the execution counts as ended at once.
-pub const ABORT_SETTLES: Seconds = Seconds::of(30);
+/// Functions stops it on a best-effort basis, and the execution counts as ended at once. A clock that is ahead of
+/// that of Step Functions counts a second more.
+pub const ABORT_SETTLES: Seconds = Seconds::of(30 + CLOCK_SKEW.get());
 
 /// What to do about a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]

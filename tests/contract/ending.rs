@@ -11,7 +11,7 @@ use lockstep::domain::{CLOCK_SKEW, Container, ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
 pub(crate) fn run_of(name: &str, more: Value) -> Value {
-    let work = json!({ "work": { "cluster": CLUSTER, "container": "app" } });
+    let work = json!({ "work": { "cluster": CLUSTER, "container": "app" }, "leaseSeconds": 60 });
     ask_with(name, merged(work, &more))
 }
 
@@ -116,9 +116,11 @@ async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
         let ask = merged(run_of("b", same.clone()), &json!({ "waitForEnding": true }));
 
         let early = functions.acquire(ask.clone()).await;
+        let own = functions.acquire(run_of("b", same.clone())).await;
         functions.wait(31);
         let late = functions.acquire(ask).await.unwrap();
 
+        assert_ne!(status_of(&own), "Lockstep.Unavailable", "it does not wait");
         assert_fails(early, "Lockstep.Unavailable", &["a retry is safe"]);
         assert_eq!(late["ending"], true, "{same}: {late}");
     }
@@ -140,6 +142,32 @@ async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
 
         assert_eq!(answer["ending"], true, "{same}: {answer}");
         assert!(!functions.has_counted("Skipped"), "it waits");
+    }
+}
+
+/// The attempt before it has ended, so nothing of it is waited for.
+#[tokio::test]
+async fn a_retry_behind_the_end_of_its_predecessor_is_a_run_like_any_other() {
+    let rests = json!({ "minIntervalSeconds": 600 });
+    // What the attempt before asked for, whether another run came between, and what the message says.
+    for (more, comes_between, says) in [
+        (json!({}), true, "is held by"),
+        (rests, false, "rests until"),
+    ] {
+        let functions = Functions::running(&["a", "b", "c"]);
+        let terms = merged(parent(), &more);
+        let grant = functions.granted_with(run_of("a", terms.clone())).await;
+        functions.finish(&grant, "failed").await;
+        if comes_between {
+            functions.granted_with(run_of("c", json!({}))).await;
+        }
+        let retry = merged(run_of("b", terms), &json!({ "waitForEnding": true }));
+
+        let answer = functions.acquire(retry).await.unwrap();
+
+        assert_eq!(answer["status"], "skipped", "{says}: {answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains(says), "{message}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Responses, word for word.
 
 use crate::functions::Functions;
-use crate::scene::{assert_fails, assert_has, assert_says};
+use crate::scene::{ask_with, assert_fails, assert_has, assert_says, merged};
 use lockstep::contract::EventKind;
 use serde_json::json;
 use std::time::Duration;
@@ -37,6 +37,34 @@ async fn a_grant_carries_receipt_group_and_environment() {
     assert_eq!(answer, expected);
     let group = answer["taskGroup"].as_str().unwrap();
     assert!(group.starts_with("lockstep:nightly:"), "{group}");
+}
+
+#[tokio::test]
+async fn a_run_whose_work_is_known_begins_with_heartbeats_of_five_minutes() {
+    let work = json!({ "work": { "cluster": "batch", "family": "job", "container": "app" } });
+    // The options beside it, the lease, and the time to the next heartbeat.
+    for (options, lease, heartbeat) in [
+        (json!({}), 900, 300),
+        (json!({ "maxHeartbeatSeconds": 3_600 }), 900, 300),
+        (json!({ "maxHeartbeatSeconds": 40 }), 120, 40),
+        (json!({ "maxHeartbeatSeconds": 1 }), 3, 1),
+        (json!({ "leaseSeconds": 60 }), 60, 20),
+        (json!({ "heartbeatSeconds": 10 }), 60, 10),
+        (
+            json!({ "leaseSeconds": 90, "heartbeatSeconds": 10 }),
+            90,
+            10,
+        ),
+        (json!({ "work": null }), 60, 20),
+    ] {
+        let functions = Functions::new();
+        let ask = merged(ask_with("a", work.clone()), &options);
+
+        let answer = functions.acquire(ask).await.unwrap();
+
+        let pace = json!({ "leaseSeconds": lease, "heartbeatSeconds": heartbeat });
+        assert_has(&answer, pace);
+    }
 }
 
 #[tokio::test]

@@ -42,9 +42,9 @@ pub(crate) fn merged(mut request: Value, more: &Value) -> Value {
     request
 }
 
-/// The term of a run whose work are tasks.
+/// The terms of a run whose work are tasks, with a lease of a minute.
 pub(crate) fn in_tasks() -> Value {
-    json!({ "work": { "cluster": CLUSTER } })
+    json!({ "work": { "cluster": CLUSTER }, "leaseSeconds": 60 })
 }
 
 /// What an execution asks for whose work are tasks.

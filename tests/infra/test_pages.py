@@ -292,18 +292,18 @@ class Pages(unittest.TestCase):
         self.assertTrue(outputs and outputs <= set(stack["Outputs"]), outputs)
 
     def test_heartbeats_are_as_many_as_said(self):
-        """The first a third of the default lease apart, then a quarter of the run's age longer, up to the longest."""
+        """Longer by a third of the run's age than the first, up to the longest."""
         reference = (ROOT / "docs" / "reference.md").read_text()
-        default = lambda field: int(re.search(rf"^\| `{field}` \| (\d+) ", reference, re.MULTILINE)[1])
-        first, longest = default("leaseSeconds") // 3, default("maxHeartbeatSeconds")
+        default = lambda field: int(re.search(rf"^\| `{field}` \| (\d+)", reference, re.MULTILINE)[1])
+        first, longest = default("heartbeatSeconds"), default("maxHeartbeatSeconds")
         limit = machine()[1]["Keep Lease"]["TimeoutSeconds"]
         self.assertIn(f"$ask.maxHeartbeatSeconds : {longest}]", limit)
-        self.assertIn("/ 4000]", limit)
+        self.assertIn("/ 3000]", limit)
 
         def further(seconds):
             beats, age = 0, first
             while age < seconds:
-                beats, age = beats + 1, age + min(max(first, longest), first + age // 4)
+                beats, age = beats + 1, age + min(max(first, longest), first + age // 3)
             return str(beats)
         said = [text for page in PAGES for text in re.findall(r"(\d+) in an hour of work, (\d+) in a day", page.read_text())]
         self.assertGreater(len(said), 8)

@@ -129,8 +129,8 @@ def of_source(root):
         return number(pattern, file, text(root / file))
 
     seconds, plain = r"Seconds::of\(([\d_]+)\)", r"([\d_]+)"
-    lease = constant("shared/src/contract/options/check.rs", "LEASE_DEFAULT", plain)
-    acquire, time = text(root / "shared/src/contract/options/check.rs"), text(root / "core/src/domain/time.rs")
+    check = "shared/src/contract/options/check.rs"
+    heartbeat, time = constant(check, "HEARTBEAT_OF_WORK", plain), text(root / "core/src/domain/time.rs")
     skews = number(r"DEAD_AFTER: Seconds = Seconds::of\((\d+) \* CLOCK_SKEW", "core/src/domain/time.rs", time)
     sweep = "shared/src/service/reap/sweep.rs"
     overdue = [constant("core/src/domain/lease.rs", name, seconds) for name in ("OVERDUE_MAX", "OVERDUE_SLACK")]
@@ -143,8 +143,8 @@ def of_source(root):
         "look_again": constant("core/src/domain/decide.rs", "LOOK_AGAIN", seconds),
         "dead_after": skews * constant("core/src/domain/time.rs", "CLOCK_SKEW", seconds),
         "overdue_after": sum(overdue),
-        "lease": lease,
-        "heartbeat": lease // number(r"lease\.get\(\) / (\d+)", "shared/src/contract/options/check.rs", acquire),
+        "lease": heartbeat * number(r"seconds\((\d+) \* heartbeat\)", check, text(root / check)),
+        "heartbeat": heartbeat,
         "sdk_attempts": number(r"with_max_attempts\((\d+)\)", "shared/src/aws.rs", text(root / "shared/src/aws.rs")),
     }
 

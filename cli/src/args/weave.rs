@@ -60,10 +60,10 @@ pub(crate) struct WeaveArgs {
     /// Maximum number of runs at once [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) permits: Option<i64>,
-    /// Length of the lease, 3 to 86400 [default: 60]
+    /// Length of the lease, 3 to 86400 [default: three heartbeats, or 60 with --heartbeat-seconds]
     #[arg(long, value_name = "N")]
     pub(crate) lease_seconds: Option<i64>,
-    /// Time between heartbeats, at least two below the lease [default: a third of the lease]
+    /// Time between heartbeats, at least two below the lease [default: 300, or a third of --lease-seconds]
     #[arg(long, value_name = "N")]
     pub(crate) heartbeat_seconds: Option<i64>,
     /// Longest time between heartbeats, which come less often the longer a run lasts [default: 900]

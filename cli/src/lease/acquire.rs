@@ -5,14 +5,15 @@
 //! confirmed by its next request.
 //!
 //! ```text
-//!  ask ── granted ─────────────▶ Granted
-//!   ▲  ── queued: after a second ─┐
-//!   ├─────────────────────────────┘   or as soon as the oldest lease may be judged dead
+//!  ask ── granted ──────────────────────▶ Granted
+//!   ▲  ── queued: after 1 s, later 15 s ─┐
+//!   ├────────────────────────────────────┘   or as soon as the oldest lease may be judged dead
 //!   └── no answer: 4 times, or for as long as it has a place in the queue
 //! ```
 
 use crate::lease::client::LockClient;
 use crate::platform::clock::{Instant, reached, sleep};
+use crate::platform::env::random_fraction;
 use crate::retry::{may_mend, retry};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time};
@@ -25,9 +26,12 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time between two requests while waiting. A permit that is handed to a waiter lies idle
-/// that long at most.
+/// Time between two requests at the begin of a wait, and after one without an answer.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest time between two requests. A permit that is handed to a waiter lies idle that long at most.
+const POLL_INTERVAL_MAX: Duration = Duration::from_secs(15);
+/// The time between two requests is this share of the time that the run has waited.
+const POLL_SHARE: u32 = 30;
 /// Time between two log lines about the same wait.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Number of unanswered requests after which a run that is not queued fails.
@@ -83,8 +87,12 @@ pub(crate) async fn take(
                 failures = 0;
                 wait_log.log(&queued);
                 let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
+                let lease = request.options.lease_seconds;
+                let lease = lease.and_then(|seconds| u64::try_from(seconds).ok());
+                let lease = lease.map_or(POLL_INTERVAL_MAX, Duration::from_secs);
+                let interval = poll_interval(wait_log.waited(), lease, random_fraction());
                 // The request at that moment is also what recovers the dead holder.
-                let pause = dead.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
+                let pause = dead.unwrap_or(interval).min(interval);
                 pause.max(Duration::from_millis(20))
             }
             Ok((answer, sent)) => return Ok(taken(answer, sent)),
@@ -167,25 +175,45 @@ fn taken(answer: AcquireResponse, sent: Instant) -> Acquired {
     }
 }
 
-/// When the wait was last logged.
+/// The time to the next request of a run that has waited for `waited`. `jitter` from 0 to 1 makes it up to a quarter
+/// shorter, so that runs that began to wait together do not ask together.
+///
+/// A permit that is handed over has its lease from then on, so the next request comes within a quarter of that.
+fn poll_interval(waited: Duration, lease: Duration, jitter: f64) -> Duration {
+    let longest = POLL_INTERVAL_MAX.min(lease / 4).max(POLL_INTERVAL);
+    let interval = (waited / POLL_SHARE).clamp(POLL_INTERVAL, longest);
+    interval.mul_f64(1.0 - jitter / 4.0)
+}
+
+/// When the wait began, and when it was last logged.
 #[derive(Debug, Default)]
-struct WaitLog(Option<Instant>);
+struct WaitLog {
+    began: Option<Instant>,
+    logged: Option<Instant>,
+}
 
 impl WaitLog {
     fn is_queued(&self) -> bool {
-        self.0.is_some()
+        self.began.is_some()
+    }
+
+    fn waited(&self) -> Duration {
+        let now = Instant::now().millis();
+        let began = self.began.map_or(now, Instant::millis);
+        Duration::from_millis(now.saturating_sub(began))
     }
 
     fn log(&mut self, queued: &Queued) {
         let now = Instant::now();
-        if self.0.is_none_or(|at| at + LOG_INTERVAL <= now) {
+        self.began.get_or_insert(now);
+        if self.logged.is_none_or(|at| at + LOG_INTERVAL <= now) {
             tracing::info!(
                 event = "lock_queued",
                 lock = queued.lock,
                 "{}",
                 queued.message
             );
-            self.0 = Some(now);
+            self.logged = Some(now);
         }
     }
 }
@@ -214,4 +242,45 @@ fn dead_in(at: &str) -> Option<Duration> {
     let dead = parse_time("expiresAt", at).ok()?.plus(DEAD_AFTER);
     let left = dead.millis_since(SystemClock.now());
     (left > 0).then(|| Duration::from_millis(left + 5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_run_asks_less_often_the_longer_it_waits_and_within_a_quarter_of_its_lease() {
+        let lease = seconds(60);
+        for (waited, lease, jitter, expected) in [
+            (seconds(0), lease, 0.0, 1_000),
+            (seconds(0), lease, 1.0, 750),
+            (seconds(60), lease, 0.0, 2_000),
+            (seconds(300), lease, 0.0, 10_000),
+            (seconds(3_600), lease, 0.0, 15_000),
+            (seconds(3_600), lease, 1.0, 11_250),
+            (seconds(3_600), seconds(86_400), 0.0, 15_000),
+            (seconds(3_600), seconds(20), 0.0, 5_000),
+            (seconds(3_600), seconds(3), 0.0, 1_000),
+        ] {
+            let interval = poll_interval(waited, lease, jitter);
+
+            assert_eq!(interval.as_millis(), expected, "{waited:?}, {lease:?}");
+        }
+    }
+
+    #[test]
+    fn an_hour_in_the_queue_takes_fewer_than_400_requests() {
+        let (mut waited, mut requests) = (Duration::ZERO, 0);
+        while waited < seconds(3_600) {
+            // The mean of the jitter.
+            waited += poll_interval(waited, seconds(60), 0.5);
+            requests += 1;
+        }
+
+        assert!((300..400).contains(&requests), "{requests}");
+    }
 }

@@ -15,7 +15,7 @@
 use super::ABORT_SETTLES;
 use crate::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task,
-    Timestamp, Work,
+    Timestamp, Waiter, Work,
 };
 
 /// How long a described state may lag behind an event.
@@ -135,14 +135,6 @@ impl WorkObservation {
 }
 
 impl ExecutionObservation {
-    /// When it ended, if it is described as ended.
-    pub(super) fn stopped_at(&self) -> Option<Timestamp> {
-        match self {
-            Self::Seen(seen) => seen.stopped_at,
-            _ => None,
-        }
-    }
-
     /// Whether Step Functions shows that it runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -268,10 +260,19 @@ impl Evidence {
 /// run for ever.
 #[must_use]
 pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
-    let sign = lease.last_sign();
+    lags(seen, lease.last_sign(), lease.redrives, now)
+}
+
+/// The same of a waiter, whose sign of life is its registration.
+#[must_use]
+pub fn lags_behind_waiter(seen: &ExecutionDescription, waiter: &Waiter, now: Timestamp) -> bool {
+    lags(seen, waiter.since, waiter.terms.redrives, now)
+}
+
+fn lags(seen: &ExecutionDescription, sign: Timestamp, redrives: u32, now: Timestamp) -> bool {
     let older = seen.stopped_at.is_some_and(|end| end < sign);
     let has_ended = seen.state != ExecutionState::Running;
-    (older || has_ended && seen.redrives < lease.redrives) && now < sign.plus(LAG_MAX)
+    (older || has_ended && seen.redrives < redrives) && now < sign.plus(LAG_MAX)
 }
 
 /// Whether an execution ended without success so recently that what it had started may not have stopped yet: Step

@@ -12,10 +12,11 @@
 
 use super::{
     Action, CheckAnswer, Evidence, ExecutionObservation, Hint, Ownership, Request, Verdict,
-    WorkObservation, judge, states, work_requests,
+    WorkObservation, judge, lags_behind_waiter, states, work_requests,
 };
 use crate::domain::{
-    ExecutionArn, ExecutionState, HolderId, Lease, LockKey, TaskArn, Timestamp, WaiterId,
+    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, TaskArn,
+    Timestamp, Waiter, WaiterId,
 };
 use std::collections::VecDeque;
 
@@ -199,14 +200,30 @@ impl Gathering {
             CheckAnswer::Waiter(waiter) => {
                 let waiter = waiter.as_ref();
                 evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
-                let ended_at = evidence.replacer.stopped_at();
-                // The replacer has registered since it ended: it was redriven, and the description
-                // lags.
-                if waiter.is_some_and(|waiter| ended_at.is_some_and(|at| at < waiter.since)) {
-                    evidence.replacer = ExecutionObservation::Seen(ExecutionState::Running.into());
+                if let (ExecutionObservation::Seen(seen), Some(waiter)) =
+                    (&evidence.replacer, waiter)
+                {
+                    evidence.replacer = replacer_of(seen, waiter, now);
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// The observation of a replacer that waits as `waiter`, and whose execution is described as `seen`. One that has
+/// reported more redrives was redriven. One that registered behind its end may be redriven, or its request was late:
+/// until the description shows which, no run is stopped for it.
+fn replacer_of(
+    seen: &ExecutionDescription,
+    waiter: &Waiter,
+    now: Timestamp,
+) -> ExecutionObservation {
+    if !lags_behind_waiter(seen, waiter, now) {
+        return ExecutionObservation::Seen(*seen);
+    }
+    match seen.redrives < waiter.terms.redrives {
+        true => ExecutionObservation::Seen(ExecutionState::Running.into()),
+        false => ExecutionObservation::Hidden("it may have been redriven a moment ago".into()),
     }
 }

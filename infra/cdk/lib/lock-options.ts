@@ -77,14 +77,14 @@ export interface LockOptions {
   /**
    * How long a silent run keeps the lock, 3 seconds to a day. A live one keeps it as long as it runs.
    *
-   * @default Duration.seconds(60)
+   * @default - three times the heartbeat; Duration.seconds(60) if only the heartbeat is given
    */
   readonly lease?: Duration;
 
   /**
    * Time between two heartbeats, from a second to two seconds below the lease.
    *
-   * @default - a third of the lease
+   * @default - a third of the lease, if that is given; else Duration.minutes(5), or maxHeartbeat if that is shorter
    */
   readonly heartbeat?: Duration;
 

@@ -126,7 +126,7 @@ impl AcquireRequest {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check(self, retention: Retention) -> Result<CheckedAcquire, InvalidRequest> {
-        let options = self.options.check(self.may_wait)?;
+        let options = self.options.check(self.may_wait, self.work.is_some())?;
         let (when_full, when_paused) = (options.when_full, options.when_paused);
         self.check_waiting()?;
         let lock = text("lock", &self.lock, LockKey::new)?;

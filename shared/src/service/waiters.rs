@@ -10,6 +10,7 @@ use lockstep_core::domain::{
     AuditNote, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, LockKey,
     Waiter, WaiterId,
 };
+use lockstep_core::recovery::lags_behind_waiter;
 use lockstep_core::store::LockStore;
 
 /// What is seen of the execution of a waiter.
@@ -92,10 +93,9 @@ impl<P: Ports> Waiters<'_, P> {
         let ExecutionState::Ended(end) = seen.state else {
             return Some(Seen::Waits);
         };
-        let reported = waiter.map_or(0, |waiter| waiter.terms.redrives);
-        let registered_since = seen.stopped_at < waiter.map(|waiter| waiter.since);
-        let is_old = seen.redrives < reported || seen.stopped_at.is_some() && registered_since;
-        Some(if is_old { Seen::Waits } else { Seen::Over(end) })
+        let now = self.deps.now();
+        let lags = waiter.is_some_and(|waiter| lags_behind_waiter(&seen, waiter, now));
+        Some(if lags { Seen::Waits } else { Seen::Over(end) })
     }
 
     async fn drop(&self, holder: HolderId, end: ExecutionEnd) -> Result<(), Error> {

@@ -247,13 +247,14 @@ fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
 
 #[test]
 fn heartbeats_come_less_often_the_longer_the_run_lasts_and_the_lease_is_three_of_them() {
-    let default: &[_] = &[20, 25, 31, 39, 48, 60, 75];
+    let default: &[_] = &[300, 400, 533, 711, 900, 900];
     for (fields, granted, expected) in [
-        (json!({}), (60, 20), default),
+        (json!({}), (900, 300), default),
+        (json!({}), (60, 20), &[20, 26, 35, 47, 62, 83]),
         (
             json!({ "maxHeartbeatSeconds": 30 }),
             (60, 20),
-            &[20, 25, 30, 30],
+            &[20, 26, 30, 30],
         ),
         (
             json!({ "maxHeartbeatSeconds": 10 }),
@@ -263,7 +264,7 @@ fn heartbeats_come_less_often_the_longer_the_run_lasts_and_the_lease_is_three_of
         (
             json!({ "leaseSeconds": 100, "heartbeatSeconds": 5 }),
             (100, 5),
-            &[5, 6, 7, 9],
+            &[5, 6, 8, 11],
         ),
         (json!({}), (3600, 1200), &[1200, 1200]),
     ] {
@@ -280,8 +281,8 @@ fn heartbeats_come_less_often_the_longer_the_run_lasts_and_the_lease_is_three_of
             );
         }
     }
-    assert_eq!(beats_of(json!({}), 60, 20, 3600).len(), 18, "an hour");
-    assert_eq!(beats_of(json!({}), 60, 20, 86_400).len(), 110, "a day");
+    assert_eq!(beats_of(json!({}), 900, 300, 3600).len(), 6, "an hour");
+    assert_eq!(beats_of(json!({}), 900, 300, 86_400).len(), 98, "a day");
 }
 
 /// Time and lease of each heartbeat in so many seconds.

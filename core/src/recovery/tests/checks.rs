@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     Command, EndingCause, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, Lease, LockKey,
-    NoteTask, Outcome, RunOutcome, Task, Timestamp, Waiter, Work,
+    NoteTask, Outcome, RunOutcome, Task, Terms, Timestamp, Waiter, Work,
 };
 use crate::recovery::{
     Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership, Request,
@@ -23,6 +23,8 @@ struct World {
     replacer: ExecutionObservation,
     waits_until: Option<Timestamp>,
     waits_since: Timestamp,
+    /// The redrives that the waiter has reported.
+    waits_redrives: u32,
     /// What the holder is, where it is a task.
     task: TaskObservation,
     ownership: Ownership,
@@ -44,6 +46,7 @@ impl World {
             replacer: RUNNING,
             waits_until: None,
             waits_since: after(0),
+            waits_redrives: 0,
             task: TaskObservation::Unknown,
             ownership: Ownership::Proven,
             tasks: Vec::new(),
@@ -83,7 +86,10 @@ impl World {
             Request::Wake(_) | Request::Raise(_) => CheckAnswer::Done,
             Request::ProveOwnership(_) => CheckAnswer::Ownership(self.ownership.clone()),
             Request::LoadWaiter(_) => CheckAnswer::Waiter(Some(Waiter {
-                terms: terms("b"),
+                terms: Terms {
+                    redrives: self.waits_redrives,
+                    ..terms("b")
+                },
                 task_token: None,
                 wait_until: self.waits_until,
                 since: self.waits_since,

@@ -42,7 +42,10 @@ fn an_event_counts_where_the_description_lags_behind_it() {
 
         assert_eq!(!evidence.execution.is_running(), counts, "{why}");
         let expected = counts.then(|| after(at));
-        assert_eq!(evidence.execution.stopped_at(), expected, "{why}");
+        let ExecutionObservation::Seen(seen) = &evidence.execution else {
+            panic!("{why}: {evidence:?}");
+        };
+        assert_eq!(seen.stopped_at, expected, "{why}");
     }
 }
 

@@ -132,7 +132,7 @@ fn what_a_check_does_next_is_known_with_its_time() {
             over,
             evidence(RUNNING, states),
             12,
-            ("Recover", 40),
+            ("Recover", 41),
         ),
     ] {
         let next = verdict(&lease, evidence, now).next(after(now)).unwrap();

@@ -120,7 +120,7 @@ fn work_that_failed_keeps_the_permit_for_the_time_of_a_stop() {
         (ExecutionEnd::Succeeded, false),
     ] {
         for execution in [ended(ExecutionEnd::Failed), RUNNING] {
-            let recovers = [21, 49, 50].map(|second| {
+            let recovers = [21, 50, 51].map(|second| {
                 let work = work_seen(described(ExecutionState::Ended(end), 0, Some(20)));
                 is_recovered(&judged(&cut, execution.clone(), work, second))
             });
@@ -147,7 +147,7 @@ fn states_that_ended_without_a_release_keep_the_permit_as_long() {
         let cut = ending(own.clone(), 21, EndingCause::Over);
 
         let first = judged(&own, execution.clone(), states(), 21);
-        let recovers = [21, 49, 50]
+        let recovers = [21, 50, 51]
             .map(|second| is_recovered(&judged(&cut, execution.clone(), states(), second)));
 
         assert_eq!(!is_recovered(&first), settles, "{end:?}: {first:?}");

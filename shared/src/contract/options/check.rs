@@ -7,6 +7,9 @@ use lockstep_core::domain::{Permits, RunKey, Seconds, StalePolicy, WhenFull, Whe
 
 /// Default length of a lease, in seconds.
 const LEASE_DEFAULT: i64 = 60;
+/// Default time between heartbeats, in seconds, of an execution whose work is known. Its end is found by its events and
+/// by those who ask, whatever its lease is.
+const HEARTBEAT_OF_WORK: i64 = 300;
 /// Default bound of a queue.
 const MAX_QUEUE_DEFAULT: i64 = 100;
 
@@ -26,19 +29,16 @@ pub(in crate::contract) struct CheckedOptions {
 }
 
 impl LockOptions {
-    /// Checks every option. `may_wait` says that the caller waits if it is not granted the permit.
+    /// Checks every option. `may_wait` says that the caller waits if it is not granted the permit, `has_work` that it
+    /// is an execution whose work is known.
     pub(in crate::contract) fn check(
         &self,
         may_wait: bool,
+        has_work: bool,
     ) -> Result<CheckedOptions, InvalidRequest> {
         let most = self.bound_of_queue()?;
         let when_paused = self.when_paused(may_wait, most)?;
-        let lease = self.lease_seconds.unwrap_or(LEASE_DEFAULT);
-        let lease = Seconds::of(Self::LEASE.check("leaseSeconds", lease)?);
-        let heartbeat = match self.heartbeat_seconds {
-            Some(time) => heartbeat_time(time, lease)?,
-            None => Seconds::of((lease.get() / 3).max(1)),
-        };
+        let (lease, heartbeat) = self.pace(has_work)?;
         for (field, range, value) in self.numbers() {
             value.map(|value| range.check(field, value)).transpose()?;
         }
@@ -67,6 +67,24 @@ impl LockOptions {
             },
             when_paused,
         })
+    }
+
+    /// The length of the lease, and the time between heartbeats.
+    fn pace(&self, has_work: bool) -> Result<(Seconds, Seconds), InvalidRequest> {
+        let is_given = self.lease_seconds.is_some() || self.heartbeat_seconds.is_some();
+        if has_work && !is_given {
+            let longest = self.max_heartbeat_seconds.unwrap_or(HEARTBEAT_OF_WORK);
+            let heartbeat = longest.clamp(1, HEARTBEAT_OF_WORK);
+            let seconds = |value| Seconds::of(u32::try_from(value).unwrap_or(u32::MAX));
+            return Ok((seconds(3 * heartbeat), seconds(heartbeat)));
+        }
+        let lease = self.lease_seconds.unwrap_or(LEASE_DEFAULT);
+        let lease = Seconds::of(Self::LEASE.check("leaseSeconds", lease)?);
+        let heartbeat = match self.heartbeat_seconds {
+            Some(time) => heartbeat_time(time, lease)?,
+            None => Seconds::of((lease.get() / 3).max(1)),
+        };
+        Ok((lease, heartbeat))
     }
 
     /// Returns the overlap policy.

@@ -24,21 +24,21 @@ fn a_permit_is_freed_only_after_the_history_was_read() {
     for (second, started, asks, expected) in [
         // What it had started may still be stopping.
         (
-            39,
+            40,
             WorkObservation::States(Some(vec![])),
             &free[..1],
             Inspection::Settling,
         ),
-        (40, WorkObservation::States(Some(vec![])), &free, freed),
-        (40, WorkObservation::States(Some(stopped())), &free, freed),
+        (41, WorkObservation::States(Some(vec![])), &free, freed),
+        (41, WorkObservation::States(Some(stopped())), &free, freed),
         (
-            40,
+            41,
             WorkObservation::States(Some(running())),
             &free[..2],
             Inspection::Ending,
         ),
         // Its lease is live: whatever hides the tasks may pass.
-        (40, hidden, &free[..2], Inspection::Ending),
+        (41, hidden, &free[..2], Inspection::Ending),
     ] {
         let (lease, mut world) = failed();
         world.started = started.clone();
@@ -84,12 +84,12 @@ fn an_execution_that_goes_on_behind_its_states_is_not_stopped() {
     let runs = |redrives| seen(ExecutionState::Running, redrives, None);
     let task = || vec![task("t", false)];
     for (execution, second, started, reads, frees) in [
-        (runs(0), 38, vec![], 0, false),
-        (runs(0), 39, vec![], 1, true),
-        (runs(0), 39, task(), 1, false),
+        (runs(0), 39, vec![], 0, false),
+        (runs(0), 40, vec![], 1, true),
+        (runs(0), 40, task(), 1, false),
         (runs(0), 5000, task(), 1, false),
         // It was redriven, and works under its grant again.
-        (runs(1), 39, vec![], 0, false),
+        (runs(1), 40, vec![], 0, false),
     ] {
         let (lease, mut world) = failed();
         world.execution = execution;

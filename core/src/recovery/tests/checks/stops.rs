@@ -117,17 +117,35 @@ fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
     }
 }
 
-/// Its description may lag behind a redrive.
+/// It was redriven, which its description does not show yet, or its registration came late: no run is stopped for one
+/// that may be dead.
 #[test]
-fn a_replacer_that_has_registered_since_its_end_is_not_dropped() {
-    for (since, then) in [(5, "DropWaiter"), (6, "DropWaiter"), (7, "StopExecution")] {
+fn a_replacer_that_registered_behind_its_end_is_judged_once_that_is_described() {
+    // The time of its registration, the redrives that it reported, the time of the check, and what that does.
+    for (since, redrives, second, then) in [
+        (5, 0, 10, "DropWaiter"),
+        (6, 0, 10, "DropWaiter"),
+        (7, 0, 10, ""),
+        (7, 0, 36, ""),
+        (7, 0, 37, "DropWaiter"),
+        (7, 1, 10, "StopExecution"),
+        (7, 1, 37, "DropWaiter"),
+    ] {
         let mut world = World::of(RUNNING, vec![Outcome::Done]);
         world.replacer = ended_at(6);
-        world.waits_since = after(since);
+        (world.waits_since, world.waits_redrives) = (after(since), redrives);
 
-        let (asked, _) = world.check(replaced(lease()), None, after(10));
+        let (asked, _) = world.check(replaced(lease()), None, after(second));
 
-        assert_eq!(asked.count(then), 1, "{since}: {:?}", asked.names());
+        for step in ["DropWaiter", "StopExecution"] {
+            let expected = usize::from(step == then);
+            assert_eq!(
+                asked.count(step),
+                expected,
+                "{since}, {redrives}, {second}: {:?}",
+                asked.names()
+            );
+        }
     }
 }
 
