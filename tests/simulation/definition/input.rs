@@ -128,6 +128,34 @@ fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits(
     }
 }
 
+/// As acquire-lock has it, which the first request of a run that may wait does not tell.
+#[test]
+fn one_run_catches_up_only_where_a_pause_leaves_runs_out_or_has_them_wait() {
+    let fault = r#"field catchUp is "once", but must be given only with onPaused skip or wait"#;
+    for (overlap, on_paused, is_refused) in [
+        (None, None, false),
+        (Some("queue"), None, false),
+        (Some("fail"), Some("skip"), false),
+        (Some("replace"), Some("wait"), false),
+        (Some("fail"), None, true),
+        (Some("replace"), None, true),
+        (None, Some("fail"), true),
+        (Some("queue"), Some("fail"), true),
+    ] {
+        let mut fields = json!({ "catchUp": "once" });
+        for (name, given) in [("overlap", overlap), ("onPaused", on_paused)] {
+            if let Some(given) = given {
+                fields[name] = given.into();
+            }
+        }
+        if is_refused {
+            refuses(fields, fault);
+        } else {
+            takes(fields);
+        }
+    }
+}
+
 #[test]
 fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
     let numbers = LockOptions::default().numbers().into_iter();

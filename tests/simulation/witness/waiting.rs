@@ -131,11 +131,10 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
             .as_ref()
             .is_some_and(|key| held.contains(&key))
     };
-    // A process that waits is no waiter by what is seen of executions, and others wait behind it.
-    let may_wait = |(holder, run): &(&HolderId, &RunFacts)| {
-        run.queued.is_some() && cloud.runs(holder) != Some(false)
-    };
-    let of_held_key = runs().filter(may_wait).find(|(_, run)| is_held(run));
+    // A process that waits is no waiter by what is seen of executions, nor is an execution that has ended, whose event
+    // may be lost. Others wait behind both.
+    let has_place = |(_, run): &(&HolderId, &RunFacts)| run.queued.is_some();
+    let of_held_key = runs().filter(has_place).find(|(_, run)| is_held(run));
     // A run that asks for another capacity than a holder waits until no run holds the lock, and others wait behind it.
     let of = |runs: &[(&HolderId, &RunFacts)]| -> BTreeSet<_> {
         runs.iter().map(|(_, run)| run.terms.permits).collect()
