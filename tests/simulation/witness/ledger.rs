@@ -87,6 +87,8 @@ pub(crate) struct RunFacts {
     pub(crate) asked_last: Option<u64>,
     /// Since when it has a place in the queue.
     pub(crate) queued: Option<u64>,
+    /// Its execution has ended while it had a place in the queue.
+    pub(crate) died_waiting: bool,
     /// When it was last answered whether it has its lease.
     pub(crate) answered: u64,
     /// The state that its execution is in is a Parallel, which has the states of its work.
@@ -147,6 +149,7 @@ impl RunFacts {
             promised: 0,
             asks: false,
             queued: None,
+            died_waiting: false,
             answered: 0,
             in_parallel: false,
             gone: false,
@@ -356,7 +359,7 @@ pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
     if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.lease_until = run.lease_until.min(world.now());
         // A redrive goes on waiting in the same place.
-        run.queued = None;
+        run.died_waiting |= run.queued.take().is_some();
     }
 }
 

@@ -133,7 +133,7 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
     };
     // A process that waits is no waiter by what is seen of executions, nor is an execution that has ended, whose event
     // may be lost. Others wait behind both.
-    let has_place = |(_, run): &(&HolderId, &RunFacts)| run.queued.is_some();
+    let has_place = |(_, run): &(&HolderId, &RunFacts)| run.queued.is_some() || run.died_waiting;
     let of_held_key = runs().filter(has_place).find(|(_, run)| is_held(run));
     // A run that asks for another capacity than a holder waits until no run holds the lock, and others wait behind it.
     let of = |runs: &[(&HolderId, &RunFacts)]| -> BTreeSet<_> {
