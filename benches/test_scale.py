@@ -218,10 +218,10 @@ class Simulation(unittest.TestCase):
     def test_a_sweep_checks_no_more_than_its_time_allows_and_the_next_goes_on(self):
         region = Region(QUOTAS, SETTINGS, Options(limited=frozenset()), 1)
         slow = sweep.Sweep(region, 1_000.0)
-        runs = Runs(region, Load(arrivals.together(2_000), arrivals.each_once(), lambda: 600.0), slow)
+        runs = Runs(region, Load(arrivals.together(2_000), arrivals.each_once(), lambda: 1_500.0), slow)
         runs.begin()
         slow.begin()
-        region.clock.run(300)
+        region.clock.run(SETTINGS.lease + 240)
         past = [one for one in slow.sweeps if one["due"]]
 
         self.assertFalse(past[0]["finished"])

@@ -12,7 +12,8 @@ async fn a_dead_run_whose_cluster_is_gone_freezes_its_lock_once() {
     let cluster = stack
         .ecs("CreateCluster", &json!({ "clusterName": lock }))
         .await;
-    let mut input = stack.batch_input(&lock).seconds(60.0);
+    let input = stack.batch_input(&lock).seconds(60.0);
+    let mut input = input.with("leaseSeconds", 60);
     input.run_task()["Cluster"] = cluster["cluster"]["clusterArn"].clone();
     let first = at_work(&stack, &input).await;
     stack.drop_events(&lock).await;

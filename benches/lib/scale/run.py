@@ -198,8 +198,7 @@ class Runs:
         return run.lease_end - self.settings.lease_of(run.beat)
 
     def overdue(self, run):
-        slack = self.settings.overdue_after - self.settings.lease
-        return min(run.beat, self.settings.lease) + slack
+        return min(run.beat, self.settings.overdue_most) + self.settings.overdue_slack
 
     def granted(self, run):
         self.states(self.settings.before_work, self.hold, run)

@@ -48,7 +48,8 @@ class Settings:
     at_once: int
     dead_after: int
     look_again: int
-    overdue_after: int
+    overdue_most: int
+    overdue_slack: int
     lease: int
     heartbeat: int
     beat_share: int
@@ -142,7 +143,8 @@ def of_source(root):
         "at_once": constant("shared/src/service/reap.rs", "AT_ONCE", plain),
         "look_again": constant("core/src/domain/decide.rs", "LOOK_AGAIN", seconds),
         "dead_after": skews * constant("core/src/domain/time.rs", "CLOCK_SKEW", seconds),
-        "overdue_after": sum(overdue),
+        "overdue_most": overdue[0],
+        "overdue_slack": overdue[1],
         "lease": heartbeat * number(r"seconds\((\d+) \* heartbeat\)", check, text(root / check)),
         "heartbeat": heartbeat,
         "sdk_attempts": number(r"with_max_attempts\((\d+)\)", "shared/src/aws.rs", text(root / "shared/src/aws.rs")),

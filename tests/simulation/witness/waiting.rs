@@ -61,7 +61,7 @@ fn check_leases(world: &World) {
     }
     let cloud = locked(&world.cloud);
     let witness = locked(&world.witness);
-    let lapsed = lapsed(&cloud, &witness, now);
+    let lapsed = lapsed(&cloud, &witness, now, world.last_fault() + SETTLED);
     let lapsed = lapsed.map(|(holder, ago)| format!("the lease of {holder} lapsed {ago} ms ago"));
     drop((cloud, witness));
     if let Some(what) = lapsed {
@@ -176,6 +176,7 @@ pub(super) fn lapsed<'a>(
     cloud: &Cloud,
     witness: &'a Witness,
     now: u64,
+    settled: u64,
 ) -> Option<(&'a HolderId, u64)> {
     let lapsed = |(holder, run): &(&HolderId, &RunFacts)| {
         let row = cloud.execution_of(holder);
@@ -184,7 +185,9 @@ pub(super) fn lapsed<'a>(
             row.ended.is_none() && row.redriven.is_none_or(|at| run.answered > at)
         });
         let has_grant = run.grant.is_some() && !run.gone && !waits_again(run);
-        works && has_grant && !run.has_lease(now) && !run.is_over_time(now)
+        // Its heartbeat state has ended with its permit, while something went wrong.
+        let yielded = run.terms.policy == "yield" && run.lease_until < settled;
+        works && has_grant && !yielded && !run.has_lease(now) && !run.is_over_time(now)
     };
     let (holder, run) = witness.runs.iter().find(lapsed)?;
     Some((holder, now - run.lease_until))
