@@ -84,6 +84,9 @@ const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 /// its workflow can catch.
 const LIMIT_SLACK: Seconds = Seconds::of(60);
 
+/// When the sweep looks at a hand-over that is not confirmed, counted from its grant.
+const CONFIRMED_WITHIN: Seconds = Seconds::of(60);
+
 /// One version of a lease: a heartbeat, a redrive and the mark of an ending each create another.
 /// Evidence that was gathered under one version is void under the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -281,14 +284,18 @@ impl Lease {
     }
 
     /// When recovery has to check this holder of a lock in `mode`: a heartbeat comes first, or its time is
-    /// over. A frozen lock keeps a holder that is over its time.
+    /// over. A frozen lock keeps a holder that is over its time. Of a hand-over that is not confirmed, the wake-up may
+    /// be lost, or its waiter dead.
     #[must_use]
     pub fn next_check(&self, mode: &Mode) -> Timestamp {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);
         let suspicion = self.exit.suspect.map(|at| self.suspicion_ends(at));
         let frozen = matches!(mode, Mode::Frozen { .. });
         let limit = self.limit_ends().filter(|_| !frozen);
-        let silence = limit.map_or(self.expires_at, |limit| limit.min(self.expires_at));
+        let granted = self.token.granted_at();
+        let confirmed = self.call.as_ref().map(|_| granted.plus(CONFIRMED_WITHIN));
+        let silence = limit.into_iter().chain(confirmed);
+        let silence = silence.fold(self.expires_at, Timestamp::min);
         ending.or(suspicion).unwrap_or(silence)
     }
 

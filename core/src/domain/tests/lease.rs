@@ -111,6 +111,10 @@ fn a_holder_is_checked_at_the_end_of_its_lease_or_of_its_time_whichever_comes_fi
         stalls_at: Some(at(stalls_at)),
         ..plain(60, 20)
     };
+    let handed_over = |length: u32| Lease {
+        call: marked().call,
+        ..plain(length, length / 3)
+    };
     let frozen = Mode::Frozen { note: "".into() };
     for (lease, mode, expected) in [
         (plain(60, 20), Mode::Open, 160),
@@ -119,6 +123,9 @@ fn a_holder_is_checked_at_the_end_of_its_lease_or_of_its_time_whichever_comes_fi
         (limited(80, 190), Mode::Open, 140),
         (limited(400, 70), Mode::Open, 130),
         (limited(80, 70), frozen, 160),
+        // A minute after a hand-over that is not confirmed.
+        (handed_over(900), Mode::Open, 160),
+        (handed_over(30), Mode::Open, 130),
     ] {
         assert_eq!(lease.next_check(&mode), at(expected), "{mode:?}");
     }
