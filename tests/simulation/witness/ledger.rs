@@ -175,9 +175,10 @@ impl RunFacts {
         // One that learned of its grant when the lease was over has its time from there.
         let learned = granted.zip(self.learned);
         let learned = learned.map(|(granted, at)| at.min(granted + self.lease));
-        // The grant was made by a clock that may be a second behind.
+        // The grant was made by a clock that may be a second behind, and by a request of a second before: a repetition
+        // that comes sooner does not begin the limits again.
         let begun = learned.filter(|_| self.from_begin).or(granted);
-        let since = begun.map(|begun| now + 1000 - begun.min(now));
+        let since = begun.map(|begun| now + 2000 - begun.min(now));
         most.is_some_and(|most| since.unwrap_or_default() >= most)
     }
 
