@@ -204,12 +204,13 @@ def sealed_characters():
 
 
 def polls_of_container(seconds):
-    """The requests of a wait: at first one in POLL_INTERVAL, then one in a share of the time waited. The jitter makes that an
-    eighth shorter on average."""
+    """The requests of a wait: at first one in POLL_INTERVAL, then one in a share of the time waited, and within a quarter of the
+    lease. The jitter makes that an eighth shorter on average."""
     source = ROOT / "cli/src/lease/acquire.rs"
     first, most = (int(found(rf"const {name}: Duration = Duration::from_secs\((\d+)\)", source))
                    for name in ("POLL_INTERVAL", "POLL_INTERVAL_MAX"))
     share = int(found(r"const POLL_SHARE: u32 = (\d+);", source))
+    most = min(most, 3 * beat_of_container() / 4)
     waited = polls = 0
     while waited < seconds:
         waited += 7 / 8 * min(most, max(first, waited / share))

@@ -123,7 +123,7 @@ fn contained(name: &str) -> Value {
 /// What Keep Lease sends after some minutes.
 fn beat(grant: &Value) -> Value {
     json!({
-        "grant": grant, "taskToken": "", "redriveCount": 0, "heartbeatSeconds": 95, "leaseSeconds": 288,
+        "grant": grant, "taskToken": "", "redriveCount": 0, "heartbeatSeconds": 400, "leaseSeconds": 1203,
     })
 }
 
