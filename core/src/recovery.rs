@@ -36,8 +36,8 @@ pub const LIST_LAG: Seconds = Seconds::of(10);
 /// How long what a workflow has started may take to stop after its execution was aborted or timed out:
 /// the default `stopTimeout` of an ECS task
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>). Step
-/// Functions stops it on a best-effort basis, and the execution counts as ended at once. A clock that is ahead of
-/// that of Step Functions counts a second more.
+/// Functions stops it on a best-effort basis, and the execution counts as ended at once. One second of it is for
+/// the clocks, which may differ.
 pub const ABORT_SETTLES: Seconds = Seconds::of(30 + CLOCK_SKEW.get());
 
 /// What to do about a holder.

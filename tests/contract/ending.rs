@@ -148,11 +148,11 @@ async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
 /// The attempt before it has ended, so nothing of it is waited for.
 #[tokio::test]
 async fn a_retry_behind_the_end_of_its_predecessor_is_a_run_like_any_other() {
-    let rests = json!({ "minIntervalSeconds": 600 });
+    let rest = json!({ "minIntervalSeconds": 600 });
     // What the attempt before asked for, whether another run came between, and what the message says.
     for (more, comes_between, says) in [
         (json!({}), true, "is held by"),
-        (rests, false, "rests until"),
+        (rest, false, "rests until"),
     ] {
         let functions = Functions::running(&["a", "b", "c"]);
         let terms = merged(parent(), &more);

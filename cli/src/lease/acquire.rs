@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_asks_less_often_the_longer_it_waits_and_within_a_quarter_of_its_lease() {
+    fn a_run_asks_less_often_the_longer_it_waits_within_its_lease() {
         let lease = seconds(60);
         for (waited, lease, jitter, expected) in [
             (seconds(0), lease, 0.0, 1_000),

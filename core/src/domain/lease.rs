@@ -284,8 +284,8 @@ impl Lease {
     }
 
     /// When recovery has to check this holder of a lock in `mode`: a heartbeat comes first, or its time is
-    /// over. A frozen lock keeps a holder that is over its time. Of a hand-over that is not confirmed, the wake-up may
-    /// be lost, or its waiter dead.
+    /// over. A frozen lock keeps a holder that is over its time. A hand-over that
+    /// nobody has confirmed is checked early: its wake-up may be lost, or its waiter dead.
     #[must_use]
     pub fn next_check(&self, mode: &Mode) -> Timestamp {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);

@@ -174,11 +174,12 @@ impl RunFacts {
         let granted = self.grant.map(|(_, granted)| granted);
         // One that learned of its grant when the lease was over has its time from there.
         let learned = granted.zip(self.learned);
+        // A repetition within a second does not begin the limits again (0052), and clocks differ by one.
+        let learned = learned.filter(|(granted, at)| *at > granted + 2000);
         let learned = learned.map(|(granted, at)| at.min(granted + self.lease));
-        // The grant was made by a clock that may be a second behind, and by a request of a second before: a repetition
-        // that comes sooner does not begin the limits again.
+        // The grant was made by a clock that may be a second behind.
         let begun = learned.filter(|_| self.from_begin).or(granted);
-        let since = begun.map(|begun| now + 2000 - begun.min(now));
+        let since = begun.map(|begun| now + 1000 - begun.min(now));
         most.is_some_and(|most| since.unwrap_or_default() >= most)
     }
 

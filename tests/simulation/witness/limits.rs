@@ -155,10 +155,11 @@ pub(crate) fn turns(world: &World, lock: &LockKey, mode: &Mode) {
 }
 
 impl RunFacts {
-    /// It has learned of its grant.
+    /// It has learned of its grant by a request of the time `at`. Of two requests that are under way, the later one
+    /// may be answered first.
     pub(super) fn learns(&mut self, token: FencingToken, at: u64) {
-        if self.grant.is_none_or(|(known, _)| known != token) {
-            self.learned = Some(at);
-        }
+        let is_known = self.grant.is_some_and(|(known, _)| known == token);
+        let before = self.learned.filter(|_| is_known);
+        self.learned = Some(before.map_or(at, |before| before.min(at)));
     }
 }

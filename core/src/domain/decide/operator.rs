@@ -97,8 +97,8 @@ pub(super) fn open(
 /// Gives new time to the holders that have frozen the lock: the operator has decided that they may continue. Without it,
 /// the next heartbeat or check of such a holder would freeze the lock again at once.
 ///
-/// Limits start again for a holder that is over them. The lease starts again for one whose silence was judged, or whose
-/// death could not be read for an hour. Any other lease keeps its end, which is all that shows the end of a process.
+/// A holder that is over a limit gets its limits anew. A holder that was silent, or could not be read for an hour, gets its
+/// lease anew. Every other lease keeps its end: nothing else shows the end of a process.
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {
         let freezes = lease.stale != StalePolicy::Yield;

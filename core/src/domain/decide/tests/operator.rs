@@ -172,8 +172,7 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
     }
 }
 
-/// A lease that lasts, or that nothing has judged, is over when its holder is silent: that of a process is all that
-/// shows its end.
+/// The lease of a process is all that shows its end, so a resume must not prolong it.
 #[test]
 fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
     // When a check has marked the holder as a suspect, and when the lock is resumed, with a lease until 60 s.

@@ -120,7 +120,7 @@ fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
 /// It was redriven, which its description does not show yet, or its registration came late: no run is stopped for one
 /// that may be dead.
 #[test]
-fn a_replacer_that_registered_behind_its_end_is_judged_once_that_is_described() {
+fn a_replacer_that_registered_behind_its_end_is_judged_later() {
     // The time of its registration, the redrives that it reported, the time of the check, and what that does.
     for (since, redrives, second, then) in [
         (5, 0, 10, "DropWaiter"),
