@@ -11,6 +11,8 @@ CLIPPY    := env RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HA
              CARGO_BUILD_TARGET=$(shell uname -m)-unknown-linux-gnu RUSTFLAGS=-Ctarget-feature=+crt-static
 ALL       := --quiet --workspace --all-features
 TESTS     := $(CLIPPY) cargo test $(ALL)
+# For the worlds of an hour: our own crates are optimised, whose build takes longer than a thousand worlds do.
+OPTIMISED := $(foreach crate,core aws tests,--config profile.dev.package.lockstep-$(crate).opt-level=3)
 # Tests with real clocks get a second try, which is reported.
 AGAIN     := tests/checks/again $(TESTS)
 # Tests of the deployed stack wait most of the time, for leases and containers.
@@ -30,7 +32,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary figures test-cli test-figures test-sizes test-cdk linear storm soak mutants promises promises-seen verify-aws
+        binary figures test-cli test-figures test-sizes test-cdk linear storm worlds soak mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -187,6 +189,10 @@ demo: functions ## [4 min cold] ten starts of one tick, a timeline, and overlaps
 linear: export LOCKSTEP_SECONDS ?= 300
 linear: tools ## [5 min] histories of clients on a failing wire, and a checker that knows locks; LOCKSTEP_SEED and LOCKSTEP_SECONDS
 	tests/checks/with-stack $(TESTS) --test integration linear:: -- --nocapture --test-threads=1
+
+worlds: export LOCKSTEP_SEEDS ?= 100000
+worlds: ## [30 min] the simulation of 100,000 worlds, from an optimised build; LOCKSTEP_SEEDS says which worlds
+	$(TESTS) $(OPTIMISED) --test simulation no_seed_breaks -- --nocapture
 
 storm: deployable ## [5 min a seed] sixty batches under outages of the table, and other tests of minutes
 	tests/checks/with-stack --deploy sh -c '$(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture && $(TESTS) --test cli stops::left -- --ignored --test-threads=1'

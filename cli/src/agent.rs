@@ -22,6 +22,7 @@ mod routes;
 mod service;
 
 use crate::args::agent::AgentArgs;
+use crate::args::table::Table;
 use crate::exec::check_proc;
 use crate::exit::{EarlyExit, Exit};
 use crate::lease::client::LockClient;
@@ -59,6 +60,9 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
         }
         sdk = sdk_config() => sdk?,
     };
+    Table::of(&config.table)
+        .and_then(|table| table.check_region(&sdk))
+        .map_err(wrong)?;
     let listener = Listener::bind(args).await.map_err(wrong)?;
     let service = Arc::new(Service {
         locks: LockClient::open(&sdk, &config),

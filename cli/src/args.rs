@@ -7,6 +7,7 @@ pub(crate) mod operate;
 pub(crate) mod parse;
 pub(crate) mod run;
 pub(crate) mod shared;
+pub(crate) mod table;
 pub(crate) mod weave;
 pub(crate) mod worker;
 

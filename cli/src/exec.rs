@@ -30,7 +30,7 @@ pub(crate) use exit_status::ChildExit;
 pub(crate) use guarded::GuardedCommand;
 pub(crate) use mark::Mark;
 pub(crate) use procfs::ProcessTable;
-pub(crate) use shim::check_proc;
+pub(crate) use shim::{check_proc, replaced_by};
 pub(crate) use subreaper::{EndOf, Subreaper};
 pub(crate) use which::check_program;
 

@@ -27,7 +27,7 @@ pub(crate) fn init() {
         level.min(Level::WARN)
     };
     let mut wanted = Targets::new().with_default(LevelFilter::from_level(level));
-    for quiet in ["lockstep::service", "lockstep::recovery"] {
+    for quiet in ["lockstep::service", "lockstep_core::recovery"] {
         wanted = wanted.with_target(quiet, steps);
     }
     // Below info, the SDK logs whole requests and responses, with the bodies of messages. Its warnings

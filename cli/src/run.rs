@@ -14,8 +14,10 @@ mod grant;
 mod work;
 
 use crate::args::run::RunArgs;
+use crate::args::table::Table;
+use crate::exec::progress::VARIABLE as PROGRESS;
 use crate::exec::supervise::StopCause;
-use crate::exec::{Subreaper, check_proc};
+use crate::exec::{Subreaper, check_proc, replaced_by};
 use crate::exit::{EarlyExit, Exit};
 use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
@@ -54,6 +56,14 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
 async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     args.check().map_err(wrong)?;
+    if args.without_lock {
+        tracing::warn!(
+            event = "run_without_lock",
+            "--without-lock: nothing keeps another run from starting beside this one, and no limit stops it"
+        );
+        // Reports of progress are accepted, and read by nobody.
+        return Ok(replaced_by(&args.command, Some((PROGRESS, "/dev/null"))));
+    }
     let config = args.table.config().map_err(wrong)?;
     check_proc()?;
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
@@ -65,6 +75,9 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
         signal = signals.end() => return Err(grant::interrupted(signal)),
         sdk = sdk_config() => sdk?,
     };
+    Table::of(&config.table)
+        .and_then(|table| table.check_region(&sdk))
+        .map_err(wrong)?;
     let locks = Arc::new(LockClient::open(&sdk, &config));
     let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
     // Events are published beside the work. Without this, those of the release would be lost with

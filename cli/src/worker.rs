@@ -26,6 +26,7 @@ mod settings;
 mod shutdown;
 mod table;
 
+use crate::args::table::Table;
 use crate::args::worker::WorkerArgs;
 use crate::exec::supervise::Limits;
 use crate::exec::watchdog::Watchdog;
@@ -91,6 +92,9 @@ async fn serve(args: WorkerArgs) -> Result<Ended, EarlyExit> {
         Some(signal) = signals.recv() => return Ok(Ended::Signal(signal)),
         sdk = sdk_config() => sdk?,
     };
+    Table::of(&config.table)
+        .and_then(|table| table.check_region(&sdk))
+        .map_err(wrong)?;
     let queue = Sqs::new(&sdk, args.queue_url.url.clone());
     check_queue(&queue, &args, config.retention.run_keys).await?;
     let times = LeaseTiming::after_silence(args.lease, args.grace);

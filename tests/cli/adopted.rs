@@ -2,14 +2,19 @@
 
 use crate::support::{Scene, Started, output};
 use lockstep::contract::Grant;
-use lockstep_tests::stack::until;
+use lockstep_tests::stack::{now, until};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// The grant of a lock that the deployed acquire-lock gave out, as a workflow does.
 async fn grant(scene: &Scene) -> Grant {
+    grant_with(scene, json!({ "leaseSeconds": 6 })).await
+}
+
+async fn grant_with(scene: &Scene, mut request: Value) -> Grant {
     let lock = &scene.lock;
-    let request = json!({ "lock": lock, "holder": format!("arn:test#{lock}"), "leaseSeconds": 6 });
+    request["lock"] = json!(lock);
+    request["holder"] = json!(format!("arn:test#{lock}"));
     let answer = scene.invoke("AcquireLockFunctionArn", request).await;
     assert_eq!(answer["status"], "granted", "{answer}");
     serde_json::from_value(answer["grant"].clone()).expect("a receipt")
@@ -73,6 +78,32 @@ async fn a_run_that_its_workflow_released_is_stopped() {
     release(&scene, &grant).await;
 
     assert_eq!(run.code().await, 76);
+}
+
+/// With its work and no times, a grant has a lease of 15 minutes.
+#[tokio::test]
+async fn a_long_lease_delays_neither_progress_nor_the_news_of_its_loss() {
+    let scene = Scene::open("long-lease").await;
+    let limited = json!({ "work": {}, "noProgressSeconds": 60 });
+    let grant = grant_with(&scene, limited).await;
+    let script = "echo 'rows 1' > \"$LOCKSTEP_PROGRESS\"; sleep 300";
+    let mut run = Started::of(adopt(&scene, &grant, &["sh", "-c", script]));
+
+    until("the progress", 40, async || {
+        let record = scene.record().await;
+        let progress = record
+            .holders
+            .values()
+            .next()
+            .and_then(|lease| lease.progress.as_ref());
+        progress.is_some_and(|progress| progress.as_str() == "rows 1")
+    })
+    .await;
+    release(&scene, &grant).await;
+    let released = now();
+
+    assert_eq!(run.code().await, 76);
+    assert!(now() - released < 30_000, "{} ms", now() - released);
 }
 
 #[tokio::test]

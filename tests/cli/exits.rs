@@ -218,3 +218,32 @@ fn each_subcommand_has_a_manual_page() {
     }
     fs::remove_dir_all(folder).ok();
 }
+
+#[tokio::test]
+async fn without_a_lock_the_command_runs_as_if_it_stood_alone() {
+    let scene = Scene::open("without-lock").await;
+    let script =
+        "lockstep=$1; \"$lockstep\" progress half && echo \"$PPID ${LOCKSTEP_LOCK-none}\"; exit 7";
+    for (value, flags, expected) in [
+        ("yes", &[][..], Some(7)),
+        ("", &["--without-lock"], Some(7)),
+        ("0", &[], Some(64)),
+    ] {
+        let mut run = tokio::process::Command::new(binary());
+        run.args(["run", "--lock", &scene.lock]).args(flags);
+        run.args(["--", "sh", "-c", script, "sh"]).arg(binary());
+        run.env_remove("LOCKSTEP_TABLE")
+            .env("LOCKSTEP_WITHOUT_LOCK", value);
+
+        let done = run.output().await.expect("a command");
+
+        let out = String::from_utf8_lossy(&done.stdout);
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), expected, "{value:?} {err}");
+        if expected == Some(7) {
+            assert_eq!(out.trim(), format!("{} none", std::process::id()));
+            assert!(err.contains("run_without_lock"), "{err}");
+        }
+    }
+    assert_eq!(scene.holders(&scene.lock).await.len(), 0);
+}

@@ -138,6 +138,8 @@ fn acquire_cases(huge: &str) -> Vec<Case<'static>> {
         "runKey", "6 o'clock" => "runKey", "6 o", "without spaces";
         "runKey", "x".repeat(513) => "runKey", "1 to 512";
         "overlap", "wait" => "overlap", "wait", "skip";
+        "work", json!([]) => "work", "is []", "an object";
+        "work", json!(["batch"]) => "work", "is [\"batch\"]", "an object";
         "leaseSecs", 60 => "unknown field `leaseSecs`";
     }
 }
@@ -146,7 +148,13 @@ fn acquire_cases(huge: &str) -> Vec<Case<'static>> {
 async fn a_request_that_is_no_object_is_refused() {
     let functions = Functions::new();
 
-    for event in [json!(null), json!([]), json!("nightly"), json!(7)] {
+    for event in [
+        json!(null),
+        json!([]),
+        json!([{}, "succeeded"]),
+        json!("nightly"),
+        json!(7),
+    ] {
         for (function, answer, part) in [
             ("acquire", functions.acquire(event.clone()).await, "request"),
             (

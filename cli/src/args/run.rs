@@ -2,6 +2,7 @@
 
 use super::parse;
 use super::shared::{ProtectArg, ScopeArg, TableArg};
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap, WhenQueueFull};
 use std::ffi::OsString;
@@ -20,6 +21,8 @@ Environment:
   LOCKSTEP_TABLE   name of the lock table (or --table)
   LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN
                    the grant of a workflow: verified and renewed, instead of acquiring the lock
+  LOCKSTEP_WITHOUT_LOCK
+                   as --without-lock, unless it is empty, 0, n, no, f, false or off
   LOCKSTEP_LOG     error, warn, info (default), debug or trace
 
 The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,
@@ -126,6 +129,9 @@ pub(crate) struct RunArgs {
     pub(crate) scope: ScopeArg,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
+    /// Execute the command without a lock, and do nothing else: for a machine that has no lock table
+    #[arg(long, env = "LOCKSTEP_WITHOUT_LOCK", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    pub(crate) without_lock: bool,
     /// Exit with this code when nothing was started because of --overlap skip, --when-queue-full skip or --run-key
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     pub(crate) skip_code: u8,

@@ -1,5 +1,6 @@
 //! Flags shared by several commands.
 
+use super::table::Table;
 use crate::platform::env::variable;
 use crate::platform::signals::SignalScope;
 use crate::protect::Mode;
@@ -30,29 +31,8 @@ impl TableArg {
             chosen.or_else(|| variable(name))
         });
         let config = config.map_err(|error| format!("{error} (or --table)"))?;
-        if !is_table(&config.table) {
-            let name = &config.table;
-            return Err(format!(
-                "LOCKSTEP_TABLE (or --table) is {name:?}, but must be {TABLE_RULE}"
-            ));
-        }
+        Table::of(&config.table)?;
         Ok(config)
-    }
-}
-
-/// The rule for the name of a table
-/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>).
-const TABLE_RULE: &str = "3 to 255 of A-Z a-z 0-9 _ . -, or the ARN of a table";
-
-fn is_table(name: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    let is_name = |name: &str| (3..=255).contains(&name.len()) && name.chars().all(is_part);
-    match name.strip_prefix("arn:") {
-        Some(rest) => {
-            let name = rest.rsplit_once(":table/").map(|(_, name)| name);
-            name.is_some_and(is_name)
-        }
-        None => is_name(name),
     }
 }
 
@@ -71,21 +51,4 @@ pub(crate) struct ScopeArg {
     /// Which processes get a signal while the first one lives; those left after its end get SIGTERM in any case
     #[arg(long, value_enum, value_name = "SCOPE", default_value_t = SignalScope::Group)]
     pub(crate) signal_scope: SignalScope,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_table;
-
-    #[test]
-    fn a_table_has_a_name_or_an_arn() {
-        let table = |name| format!("arn:aws:dynamodb:eu-west-1:111122223333:table/{name}");
-        for good in ["locks", "a.b_c-D9", &table("locks")] {
-            assert!(is_table(good), "{good}");
-        }
-        let (none, queue) = (table(""), "arn:aws:sqs:eu-west-1:111122223333:locks");
-        for bad in ["ab", "lock table", "locks!", &none, queue, &"a".repeat(256)] {
-            assert!(!is_table(bad), "{bad}");
-        }
-    }
 }

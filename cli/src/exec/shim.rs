@@ -42,12 +42,17 @@ pub(super) fn start(parent: i32, mark: &Mark, command: &[OsString]) -> Exit {
     }
     foreground::take();
     limit::set(mark.number());
+    replaced_by(command, None)
+}
+
+/// Executes `command` in this process, with one `variable` more; returns only if it cannot be executed.
+pub(crate) fn replaced_by(command: &[OsString], variable: Option<(&str, &str)>) -> Exit {
     let [program, arguments @ ..] = command else {
         return Exit::CONFIGURATION;
     };
     let error = match find(program) {
         Ok(file) if is_foreign(&file) => exec_without_shell(&file, command),
-        _ => Command::new(program).args(arguments).exec(),
+        _ => Command::new(program).args(arguments).envs(variable).exec(),
     };
     print_line(format!("{}: {error}", program.display()));
     match error.kind() {

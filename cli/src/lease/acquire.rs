@@ -15,9 +15,8 @@ use crate::lease::client::LockClient;
 use crate::platform::clock::{Instant, reached, sleep};
 use crate::platform::env::random_fraction;
 use crate::retry::{may_mend, retry};
-use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time};
-use lockstep::domain::{DEAD_AFTER, rfc3339};
+use lockstep::domain::{DEAD_AFTER, Timestamp, rfc3339};
 use lockstep::error::Error;
 use lockstep::service::Ports;
 use lockstep::store::StoreError;
@@ -86,7 +85,8 @@ pub(crate) async fn take(
             Ok((AcquireResponse::Queued(queued), _)) => {
                 failures = 0;
                 wait_log.log(&queued);
-                let dead = queued.oldest.expires_at.as_deref().and_then(dead_in);
+                let dead = queued.oldest.expires_at.as_deref();
+                let dead = dead.and_then(|at| dead_in(at, locks.now()));
                 let lease = request.options.lease_seconds;
                 let lease = lease.and_then(|seconds| u64::try_from(seconds).ok());
                 let lease = lease.map_or(POLL_INTERVAL_MAX, Duration::from_secs);
@@ -143,7 +143,7 @@ async fn give_up(
     has_answered: bool,
 ) -> Result<Acquired, Error> {
     let end = Instant::now() + FINAL_REQUEST_TIMEOUT;
-    let leave = leave_request(request);
+    let leave = leave_request(request, locks.now());
     let asked = retry(&request.lock, end, || locks.acquire(&leave));
     let error = match timeout(FINAL_REQUEST_TIMEOUT, asked).await {
         Ok(Ok((answer, sent))) => return Ok(taken(answer, sent)),
@@ -219,9 +219,9 @@ impl WaitLog {
 }
 
 /// The request that gives up a place in the queue.
-pub(crate) fn leave_request(request: &AcquireRequest) -> AcquireRequest {
+pub(crate) fn leave_request(request: &AcquireRequest, now: Timestamp) -> AcquireRequest {
     AcquireRequest {
-        wait_until: Some(rfc3339(SystemClock.now())),
+        wait_until: Some(rfc3339(now)),
         ..request.clone()
     }
 }
@@ -238,9 +238,9 @@ fn refused(error: Error) -> Result<Acquired, Error> {
 }
 
 /// Time until a lease that ends `at` counts as dead; `None` if that is past.
-fn dead_in(at: &str) -> Option<Duration> {
+fn dead_in(at: &str, now: Timestamp) -> Option<Duration> {
     let dead = parse_time("expiresAt", at).ok()?.plus(DEAD_AFTER);
-    let left = dead.millis_since(SystemClock.now());
+    let left = dead.millis_since(now);
     (left > 0).then(|| Duration::from_millis(left + 5))
 }
 

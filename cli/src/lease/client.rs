@@ -14,14 +14,16 @@ use crate::lease::events::{BackgroundEvents, DedupEvents};
 use crate::lease::timing::LeaseTiming;
 use crate::log::StderrSink;
 use crate::platform::clock::Instant;
+use crate::platform::server_time::ServerTime;
 use crate::platform::steady::ProcessClock;
 use aws_config::SdkConfig;
 use lockstep::clock::Clock;
 use lockstep::config::Config;
 use lockstep::contract::{
-    AcquireRequest, AcquireResponse, Grant, HeartbeatRequest, HeartbeatResponse, ReleaseOutcome,
-    ReleaseRequest, ReleaseResponse, WorkFailure,
+    AcquireRequest, AcquireResponse, Grant, Granted, HeartbeatRequest, HeartbeatResponse,
+    ReleaseOutcome, ReleaseRequest, ReleaseResponse, WorkFailure, parse_time,
 };
+use lockstep::domain::{CLOCK_SKEW, Timestamp};
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
@@ -56,10 +58,12 @@ impl LockClient {
     /// The table that `config` names, with the settings of `sdk`.
     pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
         let bus = BackgroundEvents::new(lockstep::aws::bus(sdk, config));
-        let table = DynamoStore::from_sdk(sdk, config.table.clone());
+        let time = ServerTime::default();
+        let clock = ProcessClock::beside(time.clone());
+        let table = DynamoStore::watched(sdk, config.table.clone(), time);
         let (executions, tasks) = (StepFunctions::without_tokens(sdk), Ecs::from_sdk(sdk));
         let deps = |metrics, clock: ProcessClock| Deps {
-            protocol: Protocol::new(table.clone(), clock, clock.now().millis()),
+            protocol: Protocol::new(table.clone(), clock.clone(), clock.now().millis()),
             executions: executions.clone(),
             tasks: tasks.clone(),
             events: DedupEvents::new(bus.clone()),
@@ -76,12 +80,12 @@ impl LockClient {
             )
         };
         Self {
-            deps: deps(metrics(), ProcessClock::Wall),
+            deps: deps(metrics(), clock.clone()),
             quiet: deps(
                 Metrics::new(StderrSink::closed(), config.table_name(), false),
-                ProcessClock::Wall,
+                clock.clone(),
             ),
-            renewing: deps(metrics(), ProcessClock::steady()),
+            renewing: deps(metrics(), clock.steady()),
         }
     }
 
@@ -116,7 +120,8 @@ impl<P: Ports> LockClient<P> {
     }
 
     /// A permit may be older than the request that finds it: it was handed over, or an earlier
-    /// answer was lost. The rest of its lease is not known here, so it is renewed.
+    /// answer was lost. The rest of its lease is not known here, so it is renewed. So is one whose lease is shorter by the
+    /// clock of the table, which the first response shows.
     async fn send(
         &self,
         deps: &Deps<P>,
@@ -125,8 +130,10 @@ impl<P: Ports> LockClient<P> {
         loop {
             let sent = Instant::now();
             let mut answer = acquire::run(deps, request.clone().check(deps.retention)?).await?;
-            let AcquireResponse::AlreadyHeld(granted) = &mut answer else {
-                return Ok((answer, sent));
+            let granted = match &mut answer {
+                AcquireResponse::AlreadyHeld(granted) => granted,
+                AcquireResponse::Granted(granted) if self.is_short(granted, sent) => granted,
+                _ => return Ok((answer, sent)),
             };
             let sent = Instant::now();
             let length = Duration::from_secs(granted.lease_seconds.into());
@@ -140,6 +147,19 @@ impl<P: Ports> LockClient<P> {
                 HeartbeatResponse::Ended => {}
             }
         }
+    }
+
+    /// The time of the table.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.deps.now()
+    }
+
+    /// Whether the lease of a permit that was asked for at `sent` ends more than a second before it should.
+    fn is_short(&self, granted: &Granted, sent: Instant) -> bool {
+        let length = 1_000 * u64::from(granted.lease_seconds);
+        let since = Instant::now().millis().saturating_sub(sent.millis());
+        let least = (self.now().millis() + length).saturating_sub(since + CLOCK_SKEW.millis());
+        parse_time("expiresAt", &granted.expires_at).is_ok_and(|ends| ends.millis() < least)
     }
 
     /// Extends a lease by the length of `lease`, and records the progress of the work. Without `lease`, the record

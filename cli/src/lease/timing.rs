@@ -7,6 +7,10 @@ use std::time::Duration;
 /// How long before the end of the lease the command is killed at the latest.
 const KILL_BEFORE: Duration = Duration::from_millis(300);
 
+/// Longest time between two renewals of a workflow's lease. They bring the progress of the work, whose limit may be
+/// shorter than the lease, and find out that the permit was yielded.
+const ADOPTED_BEAT: Duration = Duration::from_secs(20);
+
 /// The times of a lease.
 ///
 /// ```text
@@ -25,6 +29,8 @@ pub(crate) struct LeaseTiming {
     pub(crate) length: Duration,
     /// Time for the command to stop when its lease runs out.
     stop_window: Duration,
+    /// Time between renewals.
+    beat: Duration,
 }
 
 impl LeaseTiming {
@@ -45,6 +51,16 @@ impl LeaseTiming {
         Self {
             length,
             stop_window: grace.min(length / 3),
+            beat: length / 3,
+        }
+    }
+
+    /// The times of a workflow's lease, which is this `length` long in its record.
+    pub(crate) fn of_workflow(length: Duration, grace: Duration) -> Self {
+        let times = Self::of_record(length, grace);
+        Self {
+            beat: times.beat.min(ADOPTED_BEAT),
+            ..times
         }
     }
 
@@ -55,7 +71,7 @@ impl LeaseTiming {
 
     /// Time between renewals.
     pub(crate) fn beat(&self) -> Duration {
-        self.length / 3
+        self.beat
     }
 
     /// Time until an unanswered request of a renewal is repeated.

@@ -48,7 +48,7 @@ pub(crate) async fn give_back(
     let mut request = request.clone();
     request.options.min_interval_seconds = None;
     if request.options.overlap() == Overlap::Queue {
-        request = leave_request(&request);
+        request = leave_request(&request, table.now());
     }
     let end = Instant::now() + timeout;
     let asked = retry_until(end, leaves_open, pause, || table.acquire_again(&request));

@@ -12,11 +12,12 @@ use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
 use crate::platform::aws::{Loaded, Region};
+use crate::platform::server_time::ServerTime;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
 use aws_sdk_sqs::types::QueueAttributeName;
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::domain::{CLOCK_SKEW, Timestamp};
+use lockstep::domain::CLOCK_SKEW;
 use serde::Serialize;
 use serde_json::json;
 
@@ -73,7 +74,7 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     let described = describe_stack(&sdk, &args.stack).await?;
     let stack = &described.stack;
     let mut checks = vec![of_identity(&sdk).await, of_region(&region)];
-    checks.extend([of_stack(stack), of_clock(described.date)]);
+    checks.extend([of_stack(stack), of_clock(&described.time)]);
     for (name, arn) in functions(stack) {
         checks.push(of_function(&sdk, name, arn).await);
     }
@@ -137,16 +138,12 @@ fn of_stack(stack: &Stack) -> Check {
 }
 
 /// `lockstep run` on this machine compares its clock with the leases of others.
-fn of_clock(date: Option<Timestamp>) -> Check {
-    let Some(date) = date else {
+fn of_clock(time: &ServerTime) -> Check {
+    let now = SystemClock.now();
+    let Some(shown) = time.nearest(now) else {
         return Check::unknown("clock", "the response of CloudFormation has no date".into());
     };
-    let now = SystemClock.now();
-    // The header has whole seconds, and the response took some time.
-    let apart = now
-        .millis_since(date)
-        .saturating_sub(1000)
-        .max(date.millis_since(now));
+    let apart = now.millis_since(shown).max(shown.millis_since(now));
     Check::new(
         "clock",
         apart <= CLOCK_SKEW.millis(),
@@ -245,6 +242,7 @@ async fn of_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockstep::domain::Timestamp;
 
     #[test]
     fn a_clock_may_be_as_far_off_as_the_protocol_allows() {
@@ -256,7 +254,8 @@ mod tests {
             (Some(fast), Status::Failed),
             (None, Status::Unknown),
         ] {
-            assert_eq!(of_clock(date).status, status, "{date:?}");
+            let time = date.map(ServerTime::showing).unwrap_or_default();
+            assert_eq!(of_clock(&time).status, status, "{date:?}");
         }
     }
 

@@ -5,23 +5,18 @@
 
 use super::call_error::error_text;
 use crate::args::operate::{FunctionArgs, StackArgs};
+use crate::args::table::Table;
 use crate::exit::Exit;
 use crate::platform::aws::{Loaded, operators_config};
+use crate::platform::server_time::ServerTime;
 use aws_config::SdkConfig;
-use aws_sdk_cloudformation::config::interceptors::BeforeDeserializationInterceptorContextRef;
-use aws_sdk_cloudformation::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_cloudformation::error::{BoxError, ProvideErrorMetadata, SdkError};
+use aws_sdk_cloudformation::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_cloudformation::types::Stack;
 use aws_sdk_lambda::primitives::Blob;
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
 use aws_smithy_types::timeout::TimeoutConfig;
 use lockstep::contract::ErrorName;
-use lockstep::domain::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Longest time for one act. The functions time out after a minute (`Timeout` in the template).
@@ -76,10 +71,10 @@ struct FunctionError {
     error_message: String,
 }
 
-/// A stack, and the time of AWS when it was described, in whole seconds.
+/// A stack, and the clock of the service that described it.
 pub(super) struct DescribedStack {
     pub(super) stack: Stack,
-    pub(super) date: Option<Timestamp>,
+    pub(super) time: ServerTime,
 }
 
 impl Function {
@@ -172,18 +167,22 @@ pub(super) async fn describe_stack(
     sdk: &SdkConfig,
     args: &StackArgs,
 ) -> Result<DescribedStack, ActError> {
-    let (client, date) = (
+    let (client, time) = (
         aws_sdk_cloudformation::Client::new(sdk),
-        ResponseDate::default(),
+        ServerTime::default(),
     );
-    let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-    let name = match (given(&args.stack), given(&args.table)) {
-        (Some(name), _) => name,
-        (None, Some(table)) => stack_of_table(&client, &table).await?,
+    let name = match (given(args.stack.as_deref()), given(args.table.as_deref())) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(table)) => {
+            let table = Table::of(table).map_err(|why| configuration(&why))?;
+            let checked = table.check_region(sdk);
+            checked.map_err(|why| configuration(&why))?;
+            stack_of_table(&client, table).await?
+        }
         (None, None) => DEFAULT_STACK.to_owned(),
     };
     let call = client.describe_stacks().stack_name(&name).customize();
-    let described = call.interceptor(date.clone()).send().await;
+    let described = call.interceptor(time.clone()).send().await;
     let described = described.map_err(|failure| {
         let call = format!("DescribeStacks of {name}");
         cloudformation_error(&call, "--stack, --function", &failure)
@@ -191,22 +190,33 @@ pub(super) async fn describe_stack(
     let stack = described.stacks.unwrap_or_default().into_iter().next();
     let stack =
         stack.ok_or_else(|| configuration(&format!("there is no stack {name} (--stack)")))?;
-    let date = date.get();
-    Ok(DescribedStack { stack, date })
+    Ok(DescribedStack { stack, time })
 }
 
-/// The name of the stack that made `table`, a name or an ARN.
+/// A flag or a variable; an empty one counts as not given.
+fn given(value: Option<&str>) -> Option<&str> {
+    value.filter(|value| !value.is_empty())
+}
+
+/// The name of the stack that made `table`.
 async fn stack_of_table(
     client: &aws_sdk_cloudformation::Client,
-    table: &str,
+    table: Table<'_>,
 ) -> Result<String, ActError> {
-    let name = super::table::last_part(table);
+    let name = table.name;
     let call = client.describe_stack_resources().physical_resource_id(name);
     let found = call.send().await.map_err(|failure| {
         let call = format!("DescribeStackResources of the table {name}");
         cloudformation_error(&call, "--table, --stack, --function", &failure)
     })?;
     let resource = found.stack_resources().first();
+    let account = resource
+        .and_then(|resource| resource.stack_id())
+        .and_then(|arn| arn.split(':').nth(4));
+    if let Some(account) = account {
+        let checked = table.check_account(account);
+        checked.map_err(|why| configuration(&why))?;
+    }
     let stack = resource.and_then(|resource| resource.stack_name());
     stack.map(str::to_owned).ok_or_else(|| {
         configuration(&format!(
@@ -246,37 +256,6 @@ pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
         });
         Some((exported.or(output.output_key())?, output.output_value()?))
     })
-}
-
-/// The header `Date` of the last response.
-#[derive(Clone, Debug, Default)]
-struct ResponseDate(Arc<AtomicU64>);
-
-impl ResponseDate {
-    /// The date; `None` without a response that has one.
-    fn get(&self) -> Option<Timestamp> {
-        let millis = self.0.load(Ordering::SeqCst);
-        (millis > 0).then(|| Timestamp::from_millis(millis))
-    }
-}
-
-impl Intercept for ResponseDate {
-    fn name(&self) -> &'static str {
-        "ResponseDate"
-    }
-
-    fn read_before_deserialization(
-        &self,
-        context: &BeforeDeserializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let date = context.response().headers().get("date");
-        let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
-        let millis = date.and_then(|date| u64::try_from(date.to_millis().ok()?).ok());
-        self.0.store(millis.unwrap_or_default(), Ordering::SeqCst);
-        Ok(())
-    }
 }
 
 /// The error that a function returned, by its name from the closed list.
@@ -325,6 +304,7 @@ fn unavailable(text: &str) -> ActError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_smithy_types::DateTime;
 
     #[test]
     fn an_output_is_found_by_its_name_in_a_stack_of_the_template_and_of_the_constructs() {

@@ -2,6 +2,7 @@
 //!
 //! The client takes a proxy that it cannot parse for none, and would send its requests past the proxy.
 
+use super::host::has_host;
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use std::env;
@@ -49,8 +50,7 @@ fn is_proxy(value: &str) -> bool {
     let uri = proxy.uri();
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     // A port that is no number of 16 bits is left to the connection, which fails without naming the variable.
-    let address = uri.authority().map(|authority| authority.as_str());
-    is_http && (address == uri.host() || uri.port_u16().is_some())
+    is_http && has_host(uri)
 }
 
 #[cfg(test)]
@@ -74,6 +74,9 @@ mod tests {
             ("http://us er:pw@proxy", false),
             ("http://proxy:99999", false),
             ("http://", false),
+            (":3128", false),
+            ("http://:3128", false),
+            ("http://[::1]x:3128", false),
             ("127.0.0.1:8080/", false),
             ("user:pw@proxy:3128/", false),
             ("proxy:3128?x", false),

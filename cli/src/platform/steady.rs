@@ -1,42 +1,73 @@
 //! The clock of a process that holds locks.
 
 use super::clock::Instant;
+use super::server_time::ServerTime;
 use lockstep::clock::{Clock, SystemClock};
-use lockstep::domain::Timestamp;
+use lockstep::domain::{CLOCK_SKEW, Timestamp};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The wall clock, or for renewals one that is never set back.
+/// The machine's clock, kept to that of the table.
 ///
-/// A wall clock that is set back by more than a lease would make a renewal write an end that has passed for all others,
-/// while this process counts from the renewal. So renewals read at least the time of the start plus the time since then. A
-/// clock that was ahead at the start and is corrected makes leases longer by the correction, which only a
-/// successor notices. Requests for a permit read the wall clock: there, a clock that is ahead takes over too soon.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ProcessClock {
-    /// The wall clock.
-    Wall,
-    /// The later one of the wall clock, and this time plus the time since this moment.
-    Steady(Timestamp, Instant),
+/// Who holds a lock writes when its lease ends, and who wants it compares that with its own clock. A clock that is ahead takes
+/// the lock over too soon, and one that is behind writes leases that have ended for others. So a time that the table's
+/// clock cannot show is replaced by the nearest one that it can show.
+///
+/// Before the first response of the table, renewals read at least the time of the start plus the time since then: a clock
+/// that is set back meanwhile writes no end that has passed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProcessClock {
+    table: ServerTime,
+    /// A time, and when it was read: from there on the clock is never set back.
+    start: Option<(Timestamp, Instant)>,
+    is_reported: Arc<AtomicBool>,
 }
 
 impl ProcessClock {
-    /// A clock that is never set back from now on.
-    pub(crate) fn steady() -> Self {
-        Self::Steady(SystemClock.now(), Instant::now())
+    /// The wall clock beside the clock of `table`.
+    pub(crate) fn beside(table: ServerTime) -> Self {
+        Self {
+            table,
+            ..Self::default()
+        }
+    }
+
+    /// The same clock, never set back from now on.
+    pub(crate) fn steady(&self) -> Self {
+        Self {
+            start: Some((SystemClock.now(), Instant::now())),
+            ..self.clone()
+        }
+    }
+
+    fn own(&self) -> Timestamp {
+        let wall = SystemClock.now();
+        self.start.map_or(wall, |(start, at)| {
+            let since = Instant::now().millis().saturating_sub(at.millis());
+            wall.max(Timestamp::from_millis(start.millis() + since))
+        })
     }
 }
 
 impl Clock for ProcessClock {
     fn now(&self) -> Timestamp {
-        match self {
-            Self::Wall => SystemClock.now(),
-            Self::Steady(start, at) => {
-                let since = Instant::now().millis().saturating_sub(at.millis());
-                SystemClock
-                    .now()
-                    .max(Timestamp::from_millis(start.millis() + since))
-            }
+        let own = self.own();
+        let time = self.table.nearest(own).unwrap_or(own);
+        let (ahead, behind) = (own.millis_since(time), time.millis_since(own));
+        let (apart, which) = if ahead > 0 {
+            (ahead, "ahead of")
+        } else {
+            (behind, "behind")
+        };
+        if apart > CLOCK_SKEW.millis() && !self.is_reported.swap(true, Ordering::SeqCst) {
+            tracing::warn!(
+                event = "clock_off",
+                millis = apart,
+                "the clock of this machine is {apart} ms or more {which} that of the table, which counts: synchronize it"
+            );
         }
+        time
     }
 
     async fn sleep(&self, length: Duration) {
@@ -48,18 +79,38 @@ impl Clock for ProcessClock {
 mod tests {
     use super::*;
 
+    fn ahead(millis: u64) -> Timestamp {
+        Timestamp::from_millis(SystemClock.now().millis() + millis)
+    }
+
     #[test]
     fn a_wall_clock_that_is_set_back_does_not_set_a_steady_one_back() {
-        let wall = SystemClock.now().millis();
-        let ahead = |millis| Timestamp::from_millis(wall + millis);
         let before = |millis| Instant::from_millis(Instant::now().millis() - millis);
+        let started = |start| ProcessClock {
+            start: Some(start),
+            ..ProcessClock::default()
+        };
 
         // Started a second ago, when the wall clock was 30 s ahead of the present one.
-        let set_back = ProcessClock::Steady(ahead(30_000), before(1_000));
-        let set_forward = ProcessClock::Steady(ahead(0), before(0));
+        let set_back = started((ahead(30_000), before(1_000)));
+        let set_forward = started((ahead(0), before(0)));
 
-        assert!(set_back.now() >= ahead(31_000));
-        assert!(set_forward.now() >= ahead(0) && set_forward.now() < ahead(20_000));
-        assert!(ProcessClock::Wall.now() < ahead(20_000));
+        assert!(set_back.now() >= ahead(30_900));
+        assert!(set_forward.now() < ahead(20_000));
+        assert!(ProcessClock::default().now() < ahead(20_000));
+    }
+
+    #[test]
+    fn the_clock_of_the_table_counts_where_another_is_off() {
+        let shows = |date| ProcessClock::beside(ServerTime::showing(date));
+        let later = ahead(30_000);
+        let past = Timestamp::from_millis(later.millis() - 60_000);
+
+        for clock in [shows(later), shows(later).steady()] {
+            assert!(clock.now() >= later && clock.now() < ahead(32_000));
+        }
+        for clock in [shows(past), shows(past).steady()] {
+            assert!(clock.now() >= past && clock.now() < ahead(0));
+        }
     }
 }

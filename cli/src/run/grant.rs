@@ -20,7 +20,6 @@ use crate::platform::env::variable;
 use crate::platform::identity::HolderIdentity;
 use crate::platform::signals::Signals;
 use crate::retry::retry;
-use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::{AcquireRequest, ErrorName, Grant, HeartbeatResponse, parse_time};
 use lockstep::error::Error;
 use nix::sys::signal::Signal;
@@ -175,8 +174,8 @@ async fn adopt(
     let ends = parse_time("expiresAt", &expires_at).ok();
     // The length of the workflow's lease is not in the environment, and grows with the age of its
     // run. What is left of it after this renewal is its length.
-    let left = ends.map_or(0, |ends| ends.millis_since(SystemClock.now()));
-    let times = LeaseTiming::of_record(Duration::from_millis(left), args.grace);
+    let left = ends.map_or(0, |ends| ends.millis_since(locks.now()));
+    let times = LeaseTiming::of_workflow(Duration::from_millis(left), args.grace);
     tracing::info!(
         event = "grant_verified",
         lock = grant.lock,

@@ -6,7 +6,7 @@
 //! lock.
 
 use super::options::{CheckedOptions, LockOptions};
-use super::parse::{self, InvalidRequest, parse_time, quoted, redrives, text};
+use super::parse::{self, InvalidRequest, object_or_null, parse_time, quoted, redrives, text};
 use super::policy::{OnPaused, Overlap, WhenQueueFull};
 use super::redrive::Redrive;
 use super::work::WorkPlace;
@@ -51,7 +51,12 @@ pub struct AcquireRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_until: Option<String>,
     /// Where the run's ECS tasks are found, so that they can be seen to run and be stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<WorkPlace>"))]
     pub work: Option<WorkPlace>,
     /// The execution that started the holder's execution. A holder of the same parent is an earlier
     /// attempt of the caller: whether it still runs is checked at once.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 /// Input of an execution of exclusive-run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(transform = without_null))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExclusiveRunInput {
     /// The lock.
@@ -104,7 +104,19 @@ pub struct StartExecution {
     pub input: Option<Value>,
 }
 
+/// In the schema, the numbers that the workflow computes with are not `null`.
+#[cfg(feature = "schema")]
+fn without_null(schema: &mut schemars::Schema) {
+    for name in ExclusiveRunInput::COMPUTED {
+        if let Some(kind) = schema.pointer_mut(&format!("/properties/{name}/type")) {
+            *kind = Value::from("integer");
+        }
+    }
+}
+
 impl ExclusiveRunInput {
+    /// Options that the workflow computes with, so that *Check Input* refuses `null`.
+    pub const COMPUTED: [&str; 3] = ["maxHeartbeatSeconds", "maxQueue", "maxRunSeconds"];
     /// Range of `waitSeconds`.
     pub const WAIT: Range = Range::new(1, YEAR);
     /// Range of `waitIntervalSeconds`.

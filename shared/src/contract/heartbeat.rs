@@ -2,7 +2,7 @@
 
 use super::grant::Grant;
 use super::options::{LockOptions, heartbeat_time};
-use super::parse::{InvalidRequest, parse, quoted, redrives};
+use super::parse::{InvalidRequest, object, object_or_null, parse, quoted, redrives};
 use super::protect::{Protection, ServiceTask};
 use lockstep_core::domain::{LockKey, Pace, Renew, Retention, Seconds, TaskArn, TaskToken};
 #[cfg(feature = "schema")]
@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatRequest {
     /// The receipt of the grant.
+    #[serde(deserialize_with = "object")]
+    #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,
     /// The task token of the state that keeps the lease; release ends that state with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +29,8 @@ pub struct HeartbeatRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
-    /// Length of the lease from here on, with `heartbeatSeconds`. Default as before.
+    /// Length of the lease from here on, with `heartbeatSeconds`. Default as before. With less than what is left of the lease,
+    /// the heartbeat counts as one from before, and nothing of it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::LEASE.least, max = LockOptions::LEASE.most)))]
     pub lease_seconds: Option<i64>,
@@ -42,7 +45,12 @@ pub struct HeartbeatRequest {
     pub redrive_count: Option<i64>,
     /// The task of an ECS service to protect until the lease ends, in whole minutes. It is a wish:
     /// a refusal does not fail the heartbeat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ServiceTask>"))]
     pub protect: Option<ServiceTask>,
 }
 

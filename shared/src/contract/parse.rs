@@ -5,8 +5,10 @@
 //! may pass a whole input by mistake.
 
 mod fields;
+mod objects;
 
 pub use fields::fields_of;
+pub(super) use objects::{object, object_or_null};
 
 use lockstep_core::domain::{Invalid, Timestamp};
 use serde::de::DeserializeOwned;
@@ -59,6 +61,13 @@ impl std::error::Error for InvalidRequest {}
     reason = "callers have no use for it afterwards"
 )]
 pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
+    if json.is_array() {
+        return Err(InvalidRequest {
+            field: String::new(),
+            value: String::new(),
+            rule: "it is an array, but must be an object".into(),
+        });
+    }
     serde_path_to_error::deserialize(&json).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." {
@@ -88,6 +97,7 @@ fn whole<'a>(json: &'a Value, path: &str, why: &str) -> Option<(&'a Value, &'sta
         "i64" | "u32" | "u64" => "a whole number",
         "a string" => "a string",
         "a boolean" => "true or false",
+        objects::RULE => objects::RULE,
         _ => return None,
     };
     let mut parts = path.split('.').filter(|part| !part.is_empty());

@@ -1,7 +1,7 @@
 //! The part of a request with which a redriven execution resumes its grant.
 
 use super::grant::Grant;
-use super::parse::{InvalidRequest, quoted, redrives};
+use super::parse::{InvalidRequest, object, quoted, redrives};
 use lockstep_core::domain::{LockKey, Renew, Terms};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redrive {
     /// The receipt of the grant.
+    #[serde(deserialize_with = "object")]
+    #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,
     /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]

@@ -3,7 +3,7 @@
 use super::failure::{WorkFailure, lenient};
 use super::grant::Grant;
 use super::options::word;
-use super::parse::{InvalidRequest, parse};
+use super::parse::{InvalidRequest, object, object_or_null, parse};
 use super::protect::{Protection, ServiceTask};
 use lockstep_core::domain::{
     Command, ExitStep, FencingToken, HolderId, LockKey, Mark, Release, Retention, RunKey,
@@ -22,13 +22,20 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseRequest {
     /// The receipt of the grant.
+    #[serde(deserialize_with = "object")]
+    #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,
     /// How the work ended. Only a success keeps the run key taken.
     #[serde(deserialize_with = "word")]
     pub outcome: ReleaseOutcome,
     /// The task of an ECS service that needs no protection any more. It is a wish: a refusal does
     /// not fail the release.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ServiceTask>"))]
     pub protect: Option<ServiceTask>,
     /// Why the work failed, for the message on the run. A value that is no failure is ignored.
     #[serde(

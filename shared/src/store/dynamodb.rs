@@ -34,6 +34,7 @@ mod token_key;
 mod transaction;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{Builder, Intercept};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -70,6 +71,17 @@ impl DynamoStore {
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig, table: String) -> Self {
         Self::new(Client::new(sdk), table)
+    }
+
+    /// The same, with `watcher` at each request and response.
+    #[must_use]
+    pub fn watched(
+        sdk: &aws_config::SdkConfig,
+        table: String,
+        watcher: impl Intercept + 'static,
+    ) -> Self {
+        let settings = Builder::from(sdk).interceptor(watcher).build();
+        Self::new(Client::from_conf(settings), table)
     }
 
     /// Writes the first record of a lock. A whole item is put, so the guard has to require that

@@ -1,5 +1,7 @@
 //! A way to the table that can be closed.
 
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
 use lockstep_tests::stack::pause;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -27,6 +29,7 @@ pub(crate) struct FaultProxy {
     pub(crate) port: u16,
     way: watch::Sender<Way>,
     delay: watch::Sender<u64>,
+    dates: watch::Sender<i64>,
     has_client: watch::Receiver<bool>,
 }
 
@@ -44,7 +47,8 @@ impl FaultProxy {
         let port = listener.local_addr().expect("its address").port();
         let (way, seen) = watch::channel(Way::Open);
         let delay = watch::Sender::new(0);
-        let delayed = delay.subscribe();
+        let dates = watch::Sender::new(0);
+        let (delayed, dated) = (delay.subscribe(), dates.subscribe());
         let (connected, has_client) = watch::channel(false);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -55,20 +59,25 @@ impl FaultProxy {
                 let (from_server, to_server) = server.into_split();
                 let answers = move |way: Way| way == Way::Open || way == Way::New && is_new;
                 let requests = move |way: Way| answers(way) || way == Way::Requests;
-                let (none, delayed) = (watch::channel(0).1, delayed.clone());
-                tokio::spawn(pass(from_client, to_server, (seen.clone(), none), requests));
-                tokio::spawn(pass(
-                    from_server,
-                    to_client,
-                    (seen.clone(), delayed),
-                    answers,
-                ));
+                let asked = Changes {
+                    way: seen.clone(),
+                    delay: watch::channel(0).1,
+                    dates: watch::channel(0).1,
+                };
+                let answered = Changes {
+                    way: seen.clone(),
+                    delay: delayed.clone(),
+                    dates: dated.clone(),
+                };
+                tokio::spawn(pass(from_client, to_server, asked, requests));
+                tokio::spawn(pass(from_server, to_client, answered, answers));
             }
         });
         Self {
             port,
             way,
             delay,
+            dates,
             has_client,
         }
     }
@@ -95,6 +104,11 @@ impl FaultProxy {
         self.delay.send_replace(millis);
     }
 
+    /// Shows dates in the answers that are so many seconds from the table's.
+    pub(crate) fn move_dates(&self, seconds: i64) {
+        self.dates.send_replace(seconds);
+    }
+
     /// Lets nothing through.
     pub(crate) fn close(&self) {
         self.way.send_replace(Way::Closed);
@@ -116,22 +130,48 @@ impl FaultProxy {
     }
 }
 
+/// What becomes of one direction of a connection.
+struct Changes {
+    way: watch::Receiver<Way>,
+    delay: watch::Receiver<u64>,
+    dates: watch::Receiver<i64>,
+}
+
 /// Copies one direction of a connection, whenever it is `free`.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    (mut way, delay): (watch::Receiver<Way>, watch::Receiver<u64>),
+    mut changes: Changes,
     free: impl Fn(Way) -> bool,
 ) {
     let mut part = [0; 4096];
     while let Ok(length @ 1..) = from.read(&mut part).await {
-        if way.wait_for(|way| free(*way)).await.is_err() {
+        if changes.way.wait_for(|way| free(*way)).await.is_err() {
             return;
         }
-        let millis = *delay.borrow();
+        let (millis, seconds) = (*changes.delay.borrow(), *changes.dates.borrow());
         pause(millis).await;
+        if seconds != 0 {
+            move_date(&mut part[..length], seconds);
+        }
         if to.write_all(&part[..length]).await.is_err() {
             return;
         }
     }
+}
+
+/// Moves the header `Date` of an answer that begins in `part`.
+fn move_date(part: &mut [u8], seconds: i64) {
+    const HEADER: &[u8] = b"\r\ndate: ";
+    let begins = |window: &[u8]| window.eq_ignore_ascii_case(HEADER);
+    let Some(at) = part.windows(HEADER.len()).position(begins) else {
+        return;
+    };
+    let value = &mut part[at + HEADER.len()..];
+    let length = value.iter().position(|byte| *byte == b'\r');
+    let value = &mut value[..length.expect("the end of the header")];
+    let text = str::from_utf8(value).expect("a date");
+    let date = DateTime::from_str(text, Format::HttpDate).expect("a date of HTTP");
+    let moved = DateTime::from_secs(date.secs() + seconds);
+    value.copy_from_slice(moved.fmt(Format::HttpDate).expect("a date").as_bytes());
 }

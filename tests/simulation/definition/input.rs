@@ -154,6 +154,8 @@ fn one_run_catches_up_only_where_a_pause_leaves_runs_out_or_has_them_wait() {
             takes(fields);
         }
     }
+    let fails = json!({ "overlap": "fail", "catchUp": "once" });
+    refused(Play::of(fails).with_null("onPaused"), fault);
 }
 
 #[test]
@@ -193,8 +195,12 @@ fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
 
 #[test]
 fn a_number_that_the_workflow_computes_with_is_not_null() {
-    for field in ["maxRunSeconds", "maxHeartbeatSeconds"] {
-        let fault = format!("field {field} is null, but must be a whole number, or left out");
+    for field in ExclusiveRunInput::COMPUTED {
+        let rule = match field {
+            "maxQueue" => "a whole number from 1 to 500, and needs overlap \"queue\"",
+            _ => "a whole number, or left out",
+        };
+        let fault = format!("field {field} is null, but must be {rule}");
         refused(Play::of(json!({})).with_null(field), &fault);
     }
 }

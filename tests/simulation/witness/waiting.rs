@@ -136,11 +136,12 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
     let has_place = |(_, run): &(&HolderId, &RunFacts)| run.queued.is_some() || run.died_waiting;
     let of_held_key = runs().filter(has_place).find(|(_, run)| is_held(run));
     // A run that asks for another capacity than a holder waits until no run holds the lock, and others wait behind it.
+    // Among users of several capacities, those that hold the lock are not known.
     let of = |runs: &[(&HolderId, &RunFacts)]| -> BTreeSet<_> {
         runs.iter().map(|(_, run)| run.terms.permits).collect()
     };
     let (asked, used) = (of(&waiters), of(&users));
-    let alike = used.is_empty() || asked.is_subset(&used);
+    let alike = used.is_empty() || (used.len() == 1 && asked == used);
     let most = asked.first().copied().unwrap_or_default();
     let name = |(holder, _): (&HolderId, _)| holder.clone();
     Claims {

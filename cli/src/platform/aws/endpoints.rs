@@ -2,6 +2,7 @@
 //! wrong, or panics at the first request.
 
 use crate::platform::env::variable;
+use crate::platform::host::has_host;
 use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
 use hyper::Uri;
@@ -86,7 +87,7 @@ fn is_endpoint(url: &str) -> bool {
         return false;
     };
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
-    is_web && uri.host().is_some_and(|host| !host.is_empty())
+    is_web && has_host(&uri)
 }
 
 #[cfg(test)]
@@ -113,6 +114,7 @@ mod tests {
             "http:// host",
             "://",
             "http:///p",
+            "http://[::1]x:7001",
         ] {
             assert!(!is_endpoint(bad), "{bad}");
         }

@@ -8,9 +8,13 @@ use super::error::store_error;
 use super::expression::Expression;
 use super::item::{self, Attributes, LOCK_SHARD, LOCKS_INDEX};
 use super::reader::Reader;
-use futures_util::future::try_join_all;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lockstep_core::domain::LockKey;
 use lockstep_core::store::{LOCKS_PAGE, LocksPage, SHARDS, StoreError};
+
+/// Shards that are read at once. Each needs a connection of its own, whose handshake costs a cold function more than the
+/// wait for a second round.
+const AT_ONCE: usize = 4;
 
 /// The locks of one shard, and whether there are more.
 type ShardPage = (Vec<LockKey>, bool);
@@ -26,7 +30,8 @@ impl DynamoStore {
     ) -> Result<LocksPage, StoreError> {
         let most = most.clamp(1, LOCKS_PAGE);
         let shards = (0..SHARDS).map(|shard| self.locks_of_shard(shard, prefix, after, most));
-        let shards = try_join_all(shards).await?;
+        let shards = stream::iter(shards).buffered(AT_ONCE);
+        let shards: Vec<ShardPage> = shards.try_collect().await?;
         let mut more = shards.iter().any(|(_, more)| *more);
         let mut locks: Vec<_> = shards.into_iter().flat_map(|(locks, _)| locks).collect();
         locks.sort();
