@@ -22,6 +22,7 @@ use crate::exit::{EarlyExit, Exit};
 use crate::lease::acquire::FINAL_REQUEST_TIMEOUT;
 use crate::lease::client::LockClient;
 use crate::lease::held::{Held, Hold, RunEnd};
+use crate::log::flush;
 use crate::platform::aws::sdk_config;
 use crate::platform::clock::{Instant, reached};
 use crate::platform::env::variable;
@@ -61,6 +62,8 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
             event = "run_without_lock",
             "--without-lock: nothing keeps another run from starting beside this one, and no limit stops it"
         );
+        // The line would be lost with this process.
+        flush();
         // Reports of progress are accepted, and read by nobody.
         return Ok(replaced_by(&args.command, Some((PROGRESS, "/dev/null"))));
     }

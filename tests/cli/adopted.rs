@@ -84,7 +84,7 @@ async fn a_run_that_its_workflow_released_is_stopped() {
 #[tokio::test]
 async fn a_long_lease_delays_neither_progress_nor_the_news_of_its_loss() {
     let scene = Scene::open("long-lease").await;
-    let limited = json!({ "work": {}, "noProgressSeconds": 60 });
+    let limited = json!({ "work": { "cluster": "batch" }, "noProgressSeconds": 60 });
     let grant = grant_with(&scene, limited).await;
     let script = "echo 'rows 1' > \"$LOCKSTEP_PROGRESS\"; sleep 300";
     let mut run = Started::of(adopt(&scene, &grant, &["sh", "-c", script]));

@@ -33,7 +33,7 @@ async fn a_machine_that_is_behind_writes_leases_by_the_clock_of_the_table() {
     let scene = Scene::open("slow-clock").await;
     let proxy = scene.table_proxy().await;
     proxy.move_dates(30);
-    let run = proxy.before(scene.run(&["--lease", "9s"], &["sh", "-c", "read -r go"]));
+    let run = proxy.before(scene.run(&["--lease", "9s"], &["sleep", "300"]));
     let mut run = Started::with_stderr(run);
 
     scene.until_held(1, 10).await;

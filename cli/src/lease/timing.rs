@@ -173,4 +173,13 @@ mod tests {
         assert_eq!(times.stop_at(at(0)).millis(), 90_000 - 25_000 - 300);
         assert_eq!(times.kill_at(at(0)).millis(), 90_000 - 300);
     }
+
+    #[test]
+    fn a_workflows_lease_is_renewed_every_twenty_seconds() {
+        for (length, beat) in [(900, 20), (60, 20), (30, 10)] {
+            let times = LeaseTiming::of_workflow(Duration::from_secs(length), Duration::ZERO);
+
+            assert_eq!(times.beat(), Duration::from_secs(beat), "{length}");
+        }
+    }
 }
