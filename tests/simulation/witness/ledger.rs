@@ -28,7 +28,7 @@ pub(crate) struct Witness {
     /// The successes of each lock that were released.
     pub(super) met: BTreeMap<LockKey, Vec<Success>>,
     /// When the work of runs of each lock succeeded.
-    pub(super) done: BTreeMap<LockKey, Vec<u64>>,
+    pub(super) done: BTreeMap<LockKey, Vec<(HolderId, u64)>>,
     /// When each lock was last opened, and when it last froze.
     pub(super) resumed: BTreeMap<LockKey, u64>,
     pub(super) frozen: BTreeMap<LockKey, u64>,

@@ -55,8 +55,10 @@ fn over_its_limit(world: &World) -> Option<String> {
     let (holder, run) = witness.runs.iter().find(found)?;
     let name = short(holder.as_str());
     let policy = &run.terms.policy;
+    let record = world.store.items(&run.terms.lock).record;
+    let table = record.map(|record| (record.due, record.holders.get(holder).cloned()));
     Some(format!(
-        "the limit of {name} is over, and nothing comes of that under {policy}: {:?}",
+        "the limit of {name} is over, and nothing comes of that under {policy}: {:?}; the table has {table:?}",
         run.terms
     ))
 }

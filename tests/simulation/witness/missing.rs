@@ -1,9 +1,10 @@
 //! No success is reported as missing that came in time.
 
+use super::ledger::RunFacts;
 use crate::engine::locked;
 use crate::trial::Trial;
 use crate::world::World;
-use lockstep::domain::{CLOCK_SKEW, LockKey};
+use lockstep::domain::{CLOCK_SKEW, ExecutionEnd, HolderId, LockKey};
 use serde_json::Value;
 
 /// How old the record may be that the reaper reports from, in milliseconds: the check of one lock takes no
@@ -38,6 +39,7 @@ pub(super) fn answered(world: &World, lock: &LockKey, called: u64, answer: &Valu
 pub(crate) fn reported(world: &World, lock: &LockKey) {
     let now = world.now();
     world.count("successes reported as missing");
+    let cloud = locked(&world.cloud);
     let witness = locked(&world.witness);
     let every = witness.expected.get(lock).copied().unwrap_or_default();
     let since = now.saturating_sub(every) + 2 * CLOCK_SKEW.millis();
@@ -51,10 +53,20 @@ pub(crate) fn reported(world: &World, lock: &LockKey) {
         .get(lock)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let seen = |at: &&u64| **at > since.max(quiet + RECORDED) && **at + RECORDED < now;
-    let recorded = done.iter().find(seen).copied();
+    let seen = |at: u64| at > since.max(quiet + RECORDED) && at + RECORDED < now;
+    // The success of a run that had yielded is recorded by its release, which an execution that is ended does not reach.
+    let released = |holder: &HolderId| {
+        let yields = |run: &RunFacts| run.terms.policy == "yield";
+        let ended = cloud.execution_of(holder).and_then(|row| row.ended);
+        let cut_off = ended.is_some_and(|(_, end)| end != ExecutionEnd::Succeeded);
+        !(cut_off && witness.runs.get(holder).is_some_and(yields))
+    };
+    let recorded = done
+        .iter()
+        .find(|(holder, at)| seen(*at) && released(holder));
+    let recorded = recorded.map(|(_, at)| *at);
     let recorded = recorded.filter(|_| world.tries(Trial::Successes) && in_time.is_none());
-    drop(witness);
+    drop((cloud, witness));
     if let Some(at) = recorded {
         let ago = (now - at) / 1000;
         world.break_promise(format!(

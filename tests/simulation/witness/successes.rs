@@ -118,7 +118,8 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     let lock = run.terms.lock.clone();
     // Lockstep does not record a success of an evicted run, so it meets no expectation.
     if !evicted {
-        witness.done.entry(lock).or_default().push(world.now());
+        let of_lock = witness.done.entry(lock).or_default();
+        of_lock.push((holder.clone(), world.now()));
     }
     let Some(run) = witness.runs.get(holder) else {
         return;

@@ -71,6 +71,9 @@ pub(super) fn open(
             // Of a paused lock, the operator has checked no holder.
             if record.gate.is_frozen() {
                 excuse(&mut builder.next, now);
+                // While it was frozen, the limits of its holders were no reason for a check.
+                let due = builder.next.next_due();
+                due.into_iter().for_each(|due| builder.next.due_by(due));
             }
         }
         Opening::PauseEnd => builder.next.open(now),

@@ -172,6 +172,26 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
     }
 }
 
+/// A frozen lock is due at the end of a lease, whatever the limits are.
+#[test]
+fn a_resumed_lock_is_due_when_the_limits_that_begin_again_are_over() {
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.max_run = Some(Seconds::of(20));
+        terms.stale = StalePolicy::Hold;
+        terms.lease = Seconds::of(900);
+    });
+    scene.record_mut().gate.mode = Mode::Frozen {
+        note: "a hangs".into(),
+    };
+    scene.record_mut().due = Some(at(900));
+
+    scene.resume(110);
+
+    let check = scene.lease("a").next_check(&Mode::Open);
+    assert!(check < at(900), "{check:?}");
+    assert_eq!(scene.record().due, Some(check));
+}
+
 /// The lease of a process is all that shows its end, so a resume must not prolong it.
 #[test]
 fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
