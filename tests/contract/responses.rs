@@ -48,6 +48,9 @@ async fn a_run_whose_work_is_known_begins_with_heartbeats_of_five_minutes() {
         (json!({ "maxHeartbeatSeconds": 3_600 }), 900, 300),
         (json!({ "maxHeartbeatSeconds": 40 }), 120, 40),
         (json!({ "maxHeartbeatSeconds": 1 }), 3, 1),
+        (json!({ "noProgressSeconds": 60 }), 60, 20),
+        (json!({ "noProgressSeconds": 1 }), 3, 1),
+        (json!({ "noProgressSeconds": 3_600 }), 900, 300),
         (json!({ "leaseSeconds": 60 }), 60, 20),
         (json!({ "heartbeatSeconds": 10 }), 60, 10),
         (

@@ -84,7 +84,7 @@ export interface LockOptions {
   /**
    * Time between two heartbeats, from a second to two seconds below the lease.
    *
-   * @default - a third of the lease, if that is given; else Duration.minutes(5), or maxHeartbeat if that is shorter
+   * @default - a third of the lease, if that is given; else Duration.minutes(5), or maxHeartbeat or a third of noProgress if that is shorter
    */
   readonly heartbeat?: Duration;
 

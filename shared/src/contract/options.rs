@@ -63,7 +63,7 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(range(min = Self::LEASE.least, max = Self::LEASE.most)))]
     pub lease_seconds: Option<i64>,
     /// Time that a heartbeat waits for the next, at least two below `leaseSeconds`. Default a third of the lease; for a run
-    /// with `work`, if neither is given, 300, or `maxHeartbeatSeconds` if that is shorter.
+    /// with `work`, if neither is given, 300, or `maxHeartbeatSeconds` or a third of `noProgressSeconds` if that is shorter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::HEARTBEAT.least, max = Self::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,

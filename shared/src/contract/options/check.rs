@@ -74,6 +74,9 @@ impl LockOptions {
         let is_given = self.lease_seconds.is_some() || self.heartbeat_seconds.is_some();
         if has_work && !is_given {
             let longest = self.max_heartbeat_seconds.unwrap_or(HEARTBEAT_OF_WORK);
+            // Heartbeats bring the progress of the caller's own states.
+            let progress = self.no_progress_seconds.map(|most| most / 3);
+            let longest = longest.min(progress.unwrap_or(HEARTBEAT_OF_WORK));
             let heartbeat = longest.clamp(1, HEARTBEAT_OF_WORK);
             let seconds = |value| Seconds::of(u32::try_from(value).unwrap_or(u32::MAX));
             return Ok((seconds(3 * heartbeat), seconds(heartbeat)));
