@@ -58,7 +58,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     args.check().map_err(wrong)?;
     if args.without_lock {
-        tracing::warn!(
+        tracing::error!(
             event = "run_without_lock",
             "--without-lock: nothing keeps another run from starting beside this one, and no limit stops it"
         );

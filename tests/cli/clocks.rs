@@ -2,8 +2,12 @@
 //!
 //! Nothing here sets a clock: a proxy shows other dates in the answers of the table, beside which the machine's clock is off.
 
-use crate::support::{Scene, Started};
+use crate::agent::Agent;
+use crate::support::{Inside, Scene, Started};
+use lockstep::contract::parse_time;
 use lockstep_tests::stack::{now, until};
+use serde_json::json;
+use tokio::process::Command;
 
 #[tokio::test]
 async fn a_dead_holders_lease_ends_by_the_clock_of_the_table() {
@@ -50,4 +54,31 @@ async fn a_machine_that_is_behind_writes_leases_by_the_clock_of_the_table() {
             .await
             .contains("behind that of the table")
     );
+}
+
+#[tokio::test]
+async fn an_agent_tells_the_end_of_a_lease_by_the_clock_of_its_machine() {
+    for shift in [-60, 60] {
+        let (inside, lock) = Inside::with_lock("agents-clock").await;
+        let proxy = inside.table_proxy().await;
+        proxy.move_dates(shift);
+        let beside = |command: &mut Command| {
+            command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
+        };
+        let agent = Agent::start_with(&inside, &[], beside).await;
+        // The first response shows the date, and the second request has the time.
+        let first = agent
+            .begin(json!({ "name": lock, "lock": lock, "leaseSeconds": 60 }))
+            .await;
+        agent.end(&first, "succeeded").await;
+
+        let second = agent
+            .begin(json!({ "name": lock, "lock": lock, "leaseSeconds": 60 }))
+            .await;
+
+        let ends = second.body["expiresAt"].as_str().expect("a time");
+        let ends = parse_time("expiresAt", ends).expect("a time").millis();
+        let left = ends.saturating_sub(now());
+        assert!((50_000..70_000).contains(&left), "{shift} s: {left} ms");
+    }
 }

@@ -228,6 +228,7 @@ async fn without_a_lock_the_command_runs_as_if_it_stood_alone() {
         ("yes", &[][..], Some(7)),
         ("", &["--without-lock"], Some(7)),
         ("0", &[], Some(64)),
+        ("nope", &[], Some(64)),
     ] {
         let mut run = tokio::process::Command::new(binary());
         run.args(["run", "--lock", &scene.lock]).args(flags);

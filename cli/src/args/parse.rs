@@ -95,6 +95,15 @@ pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// A switch of the environment.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "yes" | "true" | "on" => Ok(true),
+        "" | "0" | "no" | "false" | "off" => Ok(false),
+        _ => Err("must be yes, true, on or 1, or no, false, off or 0".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

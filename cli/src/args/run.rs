@@ -2,7 +2,6 @@
 
 use super::parse;
 use super::shared::{ProtectArg, ScopeArg, TableArg};
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use lockstep::contract::{AcquireRequest, CatchUp, LockOptions, OnPaused, Overlap, WhenQueueFull};
 use std::ffi::OsString;
@@ -22,7 +21,7 @@ Environment:
   LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN
                    the grant of a workflow: verified and renewed, instead of acquiring the lock
   LOCKSTEP_WITHOUT_LOCK
-                   as --without-lock, unless it is empty, 0, n, no, f, false or off
+                   yes, true, on or 1: as --without-lock; empty, no, false, off or 0: not
   LOCKSTEP_LOG     error, warn, info (default), debug or trace
 
 The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,
@@ -130,7 +129,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
     /// Execute the command without a lock, and do nothing else: for a machine that has no lock table
-    #[arg(long, env = "LOCKSTEP_WITHOUT_LOCK", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "LOCKSTEP_WITHOUT_LOCK", hide_env_values = true, value_parser = parse::switch, num_args = 0, default_missing_value = "true")]
     pub(crate) without_lock: bool,
     /// Exit with this code when nothing was started because of --overlap skip, --when-queue-full skip or --run-key
     #[arg(long, value_name = "CODE", default_value_t = 0)]

@@ -39,7 +39,9 @@ impl<'a> Table<'a> {
         };
         let is_account = account.len() == 12 && account.chars().all(|c| c.is_ascii_digit());
         let name = resource.strip_prefix("table/")?;
-        (is_name(name) && is_account && !region.is_empty()).then_some(Self {
+        let is_region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_region = !region.is_empty() && region.chars().all(is_region);
+        (is_name(name) && is_account && is_region).then_some(Self {
             name,
             place: Some((region, account)),
         })
@@ -95,6 +97,7 @@ mod tests {
             "arn:aws:dynamodb:eu-west-1:111122223333:table/locks/index/due",
             "arn:aws:dynamodb:eu-west-1::table/locks",
             "arn:aws:dynamodb::111122223333:table/locks",
+            "arn:aws:dynamodb:*:111122223333:table/locks",
             "arn:aws:dynamodb::111122223333:global-table/locks",
             "arn:aws:sqs:eu-west-1:111122223333:table/locks",
             "arn:aws:sqs:eu-west-1:111122223333:locks",

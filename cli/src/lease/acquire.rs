@@ -218,10 +218,11 @@ impl WaitLog {
     }
 }
 
-/// The request that gives up a place in the queue.
+/// The request that gives up a place in the queue: its wait ended a day before `now`, by any clock.
 pub(crate) fn leave_request(request: &AcquireRequest, now: Timestamp) -> AcquireRequest {
+    let over = now.millis().saturating_sub(86_400_000);
     AcquireRequest {
-        wait_until: Some(rfc3339(now)),
+        wait_until: Some(rfc3339(Timestamp::from_millis(over))),
         ..request.clone()
     }
 }

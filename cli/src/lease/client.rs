@@ -17,13 +17,13 @@ use crate::platform::clock::Instant;
 use crate::platform::server_time::ServerTime;
 use crate::platform::steady::ProcessClock;
 use aws_config::SdkConfig;
-use lockstep::clock::Clock;
+use lockstep::clock::{Clock, SystemClock};
 use lockstep::config::Config;
 use lockstep::contract::{
     AcquireRequest, AcquireResponse, Grant, Granted, HeartbeatRequest, HeartbeatResponse,
     ReleaseOutcome, ReleaseRequest, ReleaseResponse, WorkFailure, parse_time,
 };
-use lockstep::domain::{CLOCK_SKEW, Timestamp};
+use lockstep::domain::{CLOCK_SKEW, Timestamp, rfc3339};
 use lockstep::error::Error;
 use lockstep::events::eventbridge::EventBridge;
 use lockstep::executions::stepfunctions::StepFunctions;
@@ -152,6 +152,19 @@ impl<P: Ports> LockClient<P> {
     /// The time of the table.
     pub(crate) fn now(&self) -> Timestamp {
         self.deps.now()
+    }
+
+    /// `time`, a time of the table, as the clock of this machine shows it. Others on this machine compare it with that.
+    pub(crate) fn by_this_machine(&self, time: String) -> String {
+        let (table, own) = (self.now(), SystemClock.now());
+        let (ahead, behind) = (own.millis_since(table), table.millis_since(own));
+        match parse_time("expiresAt", &time) {
+            Ok(at) if ahead.max(behind) > CLOCK_SKEW.millis() => {
+                let millis = (at.millis() + ahead).saturating_sub(behind);
+                rfc3339(Timestamp::from_millis(millis))
+            }
+            _ => time,
+        }
     }
 
     /// Whether the lease of a permit that was asked for at `sent` ends more than a second before it should.

@@ -84,7 +84,9 @@ impl Intercept for ServerTime {
         _: &RuntimeComponents,
         settings: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let date = context.response().headers().get("date");
+        let headers = context.response().headers();
+        // Without it the response is of something in between, such as a proxy.
+        let date = headers.get("x-amzn-requestid").and(headers.get("date"));
         let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
         let millis = date.and_then(|date| u64::try_from(date.to_millis().ok()?).ok());
         if let (Some(millis), Some(Sent(sent))) = (millis, settings.load::<Sent>()) {

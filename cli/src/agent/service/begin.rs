@@ -110,7 +110,7 @@ impl<P: Ports + 'static> Service<P> {
             let message = "the lock table answered so late that the lease is almost over; retry";
             return Err(ApiError::unavailable(message));
         }
-        let expires_at = permit.expires_at.clone();
+        let expires_at = self.locks.by_this_machine(permit.expires_at.clone());
         let held = Held::acquired(permit, times, sent);
         let (name, guard) = (request.name.clone(), prepared.in_flight);
         let job = Job::begun(name, held, expires_at, guard)
