@@ -78,7 +78,7 @@ worlds! {
         "refused: Held, refused: Stale, then: wake";
 
     fn a_frozen_lock_grants_nothing_until_an_operator_opens_it:
-        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 27615,
+        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 27594,
         "AlreadyHeld, Done, Ended, Freed, Frozen, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Frozen, refused: Stale, then: wake";
 
