@@ -64,7 +64,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
         );
         // The line would be lost with this process.
         flush();
-        // Reports of progress are accepted, and read by nobody.
+        // A program that reports its progress does not fail for want of a FIFO.
         return Ok(replaced_by(&args.command, Some((PROGRESS, "/dev/null"))));
     }
     let config = args.table.config().map_err(wrong)?;

@@ -1,8 +1,8 @@
 //! The clock of an AWS service, as its responses show it.
 //!
 //! Each response has the time at which it was made, in whole seconds (`Date`,
-//! <https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1>). So the clock of the service showed that second at some moment
-//! between the request and the response, and goes on from there.
+//! <https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1>). The service wrote it after the request was sent and before the response
+//! came. The time since then is read from this machine's monotonic clock.
 
 use super::clock::Instant;
 use aws_smithy_runtime_api::box_error::BoxError;

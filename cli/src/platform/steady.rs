@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The machine's clock, kept to that of the table.
+/// The machine's time, corrected where the table's clock contradicts it.
 ///
 /// Who holds a lock writes when its lease ends, and who wants it compares that with its own clock. A clock that is ahead takes
 /// the lock over too soon, and one that is behind writes leases that have ended for others. So a time that the table's
@@ -64,7 +64,7 @@ impl Clock for ProcessClock {
             tracing::warn!(
                 event = "clock_off",
                 millis = apart,
-                "the clock of this machine is {apart} ms or more {which} that of the table, which counts: synchronize it"
+                "the clock of this machine is {apart} ms or more {which} that of the table: lockstep uses the time of the table; synchronize this clock"
             );
         }
         time

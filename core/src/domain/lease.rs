@@ -283,9 +283,9 @@ impl Lease {
         self.expires_at.plus(HIDDEN_MAX)
     }
 
-    /// When recovery has to check this holder of a lock in `mode`: a heartbeat comes first, or its time is
-    /// over. A frozen lock keeps a holder that is over its time. A hand-over that
-    /// nobody has confirmed is checked early: its wake-up may be lost, or its waiter dead.
+    /// When recovery has to check this holder of a lock in `mode`, unless a heartbeat comes before: at the end of its lease or at
+    /// its limit, whichever is first. In a frozen lock the limits do not count. A permit that was handed over and not yet
+    /// confirmed is checked after a minute, because its waiter may be dead or may not have been told.
     #[must_use]
     pub fn next_check(&self, mode: &Mode) -> Timestamp {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);

@@ -72,8 +72,9 @@ pub(super) fn open(
             if record.gate.is_frozen() {
                 excuse(&mut builder.next, now);
                 // While it was frozen, the limits of its holders were no reason for a check.
-                let due = builder.next.next_due();
-                due.into_iter().for_each(|due| builder.next.due_by(due));
+                if let Some(due) = builder.next.next_due() {
+                    builder.next.due_by(due);
+                }
             }
         }
         Opening::PauseEnd => builder.next.open(now),
@@ -100,8 +101,9 @@ pub(super) fn open(
 /// Gives new time to the holders that have frozen the lock: the operator has decided that they may continue. Without it,
 /// the next heartbeat or check of such a holder would freeze the lock again at once.
 ///
-/// A holder that is over a limit gets its limits anew. A holder that was silent, or could not be read for an hour, gets its
-/// lease anew. Every other lease keeps its end: nothing else shows the end of a process.
+/// The limits of a holder that exceeded one of them start again. The lease of a holder starts again if the holder was silent, or if
+/// nobody could read for an hour whether it was alive. All other leases keep their end, because the end of its lease is all that
+/// shows that a process has died.
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {
         let freezes = lease.stale != StalePolicy::Yield;
