@@ -97,13 +97,16 @@ impl<C: Clock> Guarded<C> {
         }
     }
 
-    /// Renews the lease, with more fields of the request in `more`.
+    /// Renews the lease as exclusive-run does, which names the length of the lease: without it the request reads the lease
+    /// first. `more` has more fields of the request.
     ///
     /// # Panics
     /// When heartbeat fails.
     pub async fn renew(&self, grant: &Grant, more: Value) -> HeartbeatResponse {
         let mut event = more;
         event["grant"] = json!(grant);
+        event["leaseSeconds"] = json!(60);
+        event["heartbeatSeconds"] = json!(20);
         let answer = heartbeat::handle(&self.deps, event).await;
         answer.unwrap_or_else(|error| panic!("heartbeat: {error}"))
     }
