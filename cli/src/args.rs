@@ -64,6 +64,8 @@ pub(crate) enum Command {
     ClearRest(operate::ClearRestArgs),
     /// Make the run key of a run that has succeeded free
     Forget(operate::ForgetArgs),
+    /// Start a run of a lock again, with the input that it had
+    Start(operate::StartArgs),
     /// Weave the lock into a state machine definition of Step Functions
     Weave(Box<weave::WeaveArgs>),
     /// Take the lock out of a definition that `lockstep weave` wrote

@@ -80,6 +80,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Resume(args) => with_runtime(operate::resume(args)),
         Command::Run(args) => with_runtime(run::run(*args)),
         Command::Show(args) => with_runtime(operate::show(args)),
+        Command::Start(args) => with_runtime(operate::start(args)),
         Command::Unweave(args) => weave::unweave(&args),
         Command::Watch(args) => with_runtime(operate::watch(args)),
         Command::Weave(args) => weave::weave(&args),

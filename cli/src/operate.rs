@@ -9,51 +9,51 @@ mod call_error;
 mod change;
 mod doctor;
 mod function;
+mod history;
 mod rows;
+mod screen;
 mod show;
+mod start;
 mod table;
 mod waits;
+mod watch;
 
-use crate::args::operate::{HistoryArgs, LocksArgs, RowFormat, WatchArgs};
+use crate::args::operate::{LocksArgs, RowFormat, WatchArgs};
 use crate::exit::Exit;
 pub(crate) use change::{clear_rest, drop_waiter, evict, forget, pause, resume};
 pub(crate) use doctor::doctor;
 use function::{ActError, Function, Surface};
-use lockstep::clock::{Clock, SystemClock};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rows::Column;
+pub(crate) use history::history;
+use rows::{Column, Kind};
+use screen::Screen;
 use serde_json::{Map, Value, json};
 pub(crate) use show::show;
-use std::io::{ErrorKind, IsTerminal, Write, stdout};
-use std::os::fd::AsFd;
+pub(crate) use start::start;
+use std::io::{ErrorKind, Write, stdout};
 
 /// Most entries of one page.
 const PAGE: u32 = 100;
 
-/// Moves the cursor to the top and clears the screen
-/// (<https://en.wikipedia.org/wiki/ANSI_escape_code#Control_Sequence_Introducer_commands>).
-const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
-
 const LOCKS: [Column; 9] = [
-    ("LOCK", &["lock"]),
-    ("STATE", &["state"]),
-    ("HOLDERS", &["holders"]),
-    ("QUEUE", &["queueLength"]),
-    ("GRANTED", &["grantedAt"]),
-    ("SUCCEEDED", &["lastSuccessAt"]),
-    ("MISSING SINCE", &["missingSince"]),
-    ("SKIPPED", &["skippedInARow"]),
-    ("NOTE", &["note"]),
+    ("LOCK", &["lock"], Kind::Plain),
+    ("STATE", &["state"], Kind::Word),
+    ("HOLDERS", &["holders"], Kind::Name),
+    ("QUEUE", &["queueLength"], Kind::Count),
+    ("GRANTED", &["grantedAt"], Kind::Ago),
+    ("SUCCEEDED", &["lastSuccessAt"], Kind::Ago),
+    ("SUCCESS MISSING", &["missingSince"], Kind::Ago),
+    ("SKIPPED", &["skippedInARow"], Kind::Count),
+    ("NOTE", &["note"], Kind::Sentence),
 ];
 
 const HISTORY: [Column; 7] = [
-    ("AT", &["at"]),
-    ("LOCK", &["lock"]),
-    ("OUTCOME", &["outcome"]),
-    ("SECONDS", &["heldSeconds"]),
-    ("STARTS", &["starts"]),
-    ("WHO", &["holder", "actor"]),
-    ("WHY", &["evidence", "note", "reason"]),
+    ("AT", &["at"], Kind::At),
+    ("LOCK", &["lock"], Kind::Plain),
+    ("OUTCOME", &["outcome"], Kind::Word),
+    ("TOOK", &["heldSeconds"], Kind::Length),
+    ("STARTS", &["starts"], Kind::Count),
+    ("WHO", &["holder", "actor"], Kind::Name),
+    ("WHY", &["evidence", "note", "reason"], Kind::Sentence),
 ];
 
 /// Prints all locks, or those that `args` select.
@@ -64,24 +64,30 @@ pub(crate) async fn locks(args: LocksArgs) -> Exit {
 async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
     let view = Function::open(&args.function, Surface::View).await?;
     let request = json!({ "act": "list", "prefix": args.prefix, "state": args.state });
-    let locks = all(&view, request, "locks", u32::MAX).await?;
-    print_rows(args.output, "locks", LOCKS, &locks, "no lock")?;
+    if let Some(every) = args.watch {
+        return watch::list(&view, &request, every, args.layout.wide).await;
+    }
+    let Rows { found, first } = rows_of(&view, request, "locks", u32::MAX).await?;
+    let screen = Screen::new(args.layout.wide);
+    print_rows(screen, args.output, "locks", LOCKS, &found, "no lock")?;
+    if args.output == RowFormat::Table {
+        print(&new_locks(screen, &first["newLocks"]))?;
+    }
     Ok(Exit::OK)
 }
 
-/// Prints the history of a lock, or of all locks of a prefix.
-pub(crate) async fn history(args: HistoryArgs) -> Exit {
-    finish(entries(&args).await)
-}
-
-async fn entries(args: &HistoryArgs) -> Result<Exit, ActError> {
-    let view = Function::open(&args.function, Surface::View).await?;
-    let request = json!({
-        "act": "history", "lock": args.lock, "prefix": args.prefix, "from": args.from, "to": args.to,
-    });
-    let entries = all(&view, request, "entries", args.last).await?;
-    print_rows(args.output, "entries", HISTORY, &entries, "no entry")?;
-    Ok(Exit::OK)
+/// What is said below a list of locks, if all are paused.
+fn new_locks(screen: Screen, closed: &Value) -> String {
+    if closed.is_null() {
+        return String::new();
+    }
+    let until = match &closed["until"] {
+        Value::Null => "until all are resumed".to_owned(),
+        until => format!("until {}", screen::whole_seconds(&rows::shown(until))),
+    };
+    let note = rows::shown(&closed["note"]);
+    let line = format!("locks that have not run yet are paused {until}: {note}");
+    format!("\n{}\n", screen.lines(&line, "  "))
 }
 
 /// Prints the list of locks again and again, until the command is interrupted.
@@ -92,21 +98,13 @@ pub(crate) async fn watch(args: WatchArgs) -> Exit {
 async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
     let view = Function::open(&args.function, Surface::View).await?;
     let request = json!({ "act": "list", "prefix": args.prefix });
-    let mut last = String::new();
-    loop {
-        let locks = all(&view, request.clone(), "locks", u32::MAX).await?;
-        let table = rows::as_table(LOCKS, &locks, "no lock");
-        if stdout().is_terminal() {
-            print(&format!("{CLEAR}{table}"))?;
-        } else if table != last {
-            print(&format!("{table}\n"))?;
-        }
-        last = table;
-        if has_no_reader() {
-            return Ok(Exit::OK);
-        }
-        SystemClock.sleep(args.every).await;
-    }
+    watch::list(&view, &request, args.every, args.layout.wide).await
+}
+
+/// The rows of all pages, and the rest of the first page.
+struct Rows {
+    found: Vec<Value>,
+    first: Value,
 }
 
 /// The rows of all pages, `most` at most.
@@ -116,8 +114,17 @@ async fn all(
     field: &str,
     most: u32,
 ) -> Result<Vec<Value>, ActError> {
+    Ok(rows_of(view, request, field, most).await?.found)
+}
+
+async fn rows_of(
+    view: &Function,
+    request: Value,
+    field: &str,
+    most: u32,
+) -> Result<Rows, ActError> {
     let mut request = without_null(request);
-    let mut found = Vec::new();
+    let (mut found, mut first) = (Vec::new(), None);
     loop {
         let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
         request["limit"] = json!(left.clamp(1, PAGE));
@@ -133,8 +140,12 @@ async fn all(
         // A page may have fewer rows than it was asked for, or none, and still not be the last: the
         // function ends it in time.
         let next = page["next"].take();
+        first.get_or_insert(page);
         if next.is_null() || found.len() as u64 >= u64::from(most) {
-            return Ok(found);
+            return Ok(Rows {
+                found,
+                first: first.unwrap_or_default(),
+            });
         }
         request["next"] = next;
     }
@@ -150,6 +161,7 @@ fn without_null(request: Value) -> Value {
 }
 
 fn print_rows<const N: usize>(
+    screen: Screen,
     output: RowFormat,
     field: &str,
     columns: [Column; N],
@@ -157,7 +169,7 @@ fn print_rows<const N: usize>(
     none: &str,
 ) -> Result<(), ActError> {
     match output {
-        RowFormat::Table => print(&rows::as_table(columns, found, none)),
+        RowFormat::Table => print(&rows::as_table(&screen, columns, found, none)),
         RowFormat::Csv => print(&rows::as_csv(columns, found)),
         RowFormat::Json => print(&format!("{}\n", json!({ field: found }))),
     }
@@ -178,17 +190,6 @@ fn print(text: &str) -> Result<(), ActError> {
             text: format!("standard output cannot be written: {error}"),
         },
     })
-}
-
-/// Whether nothing can read standard output any more: it is a pipe whose other end is closed
-/// (<https://man7.org/linux/man-pages/man2/poll.2.html>).
-fn has_no_reader() -> bool {
-    let out = stdout();
-    let mut ends = [PollFd::new(out.as_fd(), PollFlags::empty())];
-    poll(&mut ends, PollTimeout::ZERO).is_ok()
-        && ends[0]
-            .revents()
-            .is_some_and(|seen| seen.contains(PollFlags::POLLERR))
 }
 
 /// The exit code, after one line on stderr for an error.

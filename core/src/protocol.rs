@@ -35,7 +35,7 @@ pub use attempt::{Attempt, AttemptStep, Reply, Request};
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::domain::{Command, Effect, LockKey, Outcome, Refusal};
-use crate::store::{LockStore, StoreError};
+use crate::store::{Commit, Found, LockStore, StoreError};
 use std::time::Duration;
 
 /// Most retries of one command after conflicts and busy answers.
@@ -134,7 +134,9 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
                 self.clock.sleep(self.backoff.wait(retries)).await;
                 retries += 1;
             }
-            let reply = self.carry(lock, request).await?;
+            // Only an acquire makes a record of a lock that has none, and an order of an operator, which is about that lock.
+            let creates = matches!(command, Command::Acquire(_));
+            let reply = self.carry(lock, request, creates).await?;
             match attempt.reply(reply, self.clock.now()) {
                 AttemptStep::Ask(next) => attempt = next,
                 AttemptStep::Over(result) => return *result,
@@ -142,15 +144,32 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         }
     }
 
-    /// Carries one request to the table.
-    async fn carry(&self, lock: &LockKey, request: Request<'_>) -> Result<Reply, StoreError> {
+    /// Carries one request to the table. Where the lock has no record and the command `creates` one, what closes new locks
+    /// is read too.
+    async fn carry(
+        &self,
+        lock: &LockKey,
+        request: Request<'_>,
+        creates: bool,
+    ) -> Result<Reply, StoreError> {
         Ok(match request {
             Request::Register(waiter) => {
                 self.store.register(lock, waiter).await?;
                 Reply::Registered
             }
-            Request::Commit(change) => Reply::Commit(self.store.commit(lock, change).await?),
-            Request::Load => Reply::Record(self.store.load(lock).await?),
+            Request::Commit(change) => {
+                Reply::Commit(match self.store.commit(lock, change).await? {
+                    Commit::Conflict(found) if found.record == Some(None) && creates => {
+                        let new_lock = self.store.new_locks().await?;
+                        Commit::Conflict(Found { new_lock, ..found })
+                    }
+                    commit => commit,
+                })
+            }
+            Request::Load => match self.store.load(lock).await? {
+                None if creates => Reply::NoRecord(self.store.new_locks().await?),
+                record => Reply::Record(record),
+            },
             Request::LoadRun(id) => Reply::Run(self.store.load_run(lock, id).await?),
             Request::LoadWaiter(id) => Reply::Waiter(self.store.load_waiter(lock, id).await?),
             Request::BackOff => Reply::BackedOff,

@@ -4,7 +4,7 @@
 //! pass the same `conformance` suite. The features `memory` and `test-util` have them.
 
 use crate::domain::{
-    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Mode, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use auto_impl::auto_impl;
 use sha2::{Digest, Sha256};
@@ -36,6 +36,10 @@ pub trait LockStore: Send + Sync {
         &self,
         lock: &LockKey,
     ) -> impl Future<Output = Result<Option<LockRecord>, StoreError>> + Send;
+
+    /// What closes a lock that has no record yet, as of the latest commit (a strongly consistent read); `None` if nothing
+    /// does. A caller that may not read it gets `None`.
+    fn new_locks(&self) -> impl Future<Output = Result<Option<Mode>, StoreError>> + Send;
 
     /// One run of `lock` as of the latest commit (a strongly consistent read).
     fn load_run(
@@ -98,6 +102,12 @@ pub trait LockIndex: LockStore {
         after: Option<&LockKey>,
         most: usize,
     ) -> impl Future<Output = Result<LocksPage, StoreError>> + Send;
+
+    /// Closes locks that have no record yet, or with `None` opens them. Returns what closed them before.
+    fn close_new_locks(
+        &self,
+        mode: Option<&Mode>,
+    ) -> impl Future<Output = Result<Option<Mode>, StoreError>> + Send;
 
     /// The acts on `lock` within the retention, oldest first: pauses, resumptions, freezes and
     /// evictions of waiters (strongly consistent). An entry that cannot be read is skipped and
@@ -179,6 +189,8 @@ pub struct Found {
     pub record: Option<Option<LockRecord>>,
     /// The runs whose guards failed; `None` for one that does not exist.
     pub runs: BTreeMap<RunId, Option<Run>>,
+    /// What closes a lock without a record; only where there is none, and the command would write one.
+    pub new_lock: Option<Mode>,
 }
 
 /// An error of the table.

@@ -4,12 +4,14 @@
 
 mod clear;
 mod evict;
+mod find;
 mod frees;
 mod history;
 mod holder;
 mod list;
 mod mode;
 mod show;
+mod start;
 
 use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface, VersionResponse};
 use futures_util::stream::{self, Buffered, StreamExt};
@@ -86,6 +88,7 @@ where
         }
         CheckedAct::ClearRest(rest) => ActResponse::ClearRest(clear::rest(deps, rest).await?),
         CheckedAct::Forget(forget) => ActResponse::Forget(clear::forget(deps, forget).await?),
+        CheckedAct::Start(start) => ActResponse::Start(start::run(deps, start).await?),
         CheckedAct::Version => ActResponse::Version(VersionResponse::OWN),
     })
 }

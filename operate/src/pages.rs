@@ -8,7 +8,8 @@
 
 use crate::acts;
 use crate::contract::{
-    ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, PageRequest, Surface,
+    ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, HistoryFilter, PageRequest,
+    Surface,
 };
 use crate::widget::{self, DESCRIPTION, Frame, LockPage, Notice};
 use lockstep::error::Error;
@@ -151,6 +152,7 @@ where
     async fn history(&self, lock: &LockKey) -> Result<Vec<HistoryEntry>, Error> {
         let history = CheckedHistory {
             scope: HistoryScope::Lock(lock.clone()),
+            filter: HistoryFilter::default(),
             from: Timestamp::default(),
             to: Timestamp::MAX,
             limit: PAGE_RUNS,

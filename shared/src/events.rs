@@ -3,7 +3,7 @@
 mod cause;
 #[cfg(feature = "aws")]
 pub mod cloudwatch;
-mod console;
+pub mod console;
 mod detail;
 #[cfg(feature = "aws")]
 pub mod eventbridge;

@@ -74,6 +74,17 @@ pub trait Executions: Send + Sync {
         cause: &str,
     ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
 
+    /// Starts the state machine of `execution` again by StartExecution, with the input of `execution` and the `name`.
+    /// Returns the new execution; `None` if Step Functions does not know `execution`.
+    ///
+    /// A repetition with the same name starts nothing: names of executions are unique for 90 days
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
+    fn start_again(
+        &self,
+        execution: &ExecutionArn,
+        name: &str,
+    ) -> impl Future<Output = Result<Option<ExecutionArn>, ExecutionsError>> + Send;
+
     /// Seals `token` for a record of `lock`, so that only the functions can read it.
     fn seal(
         &self,

@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::support::{Inside, Scene, Started, assert_refused, lock, output};
+use lockstep_operate::contract::short_name;
 use lockstep_tests::stack::{now, until};
 use serde_json::{Value, json};
 
@@ -56,12 +57,12 @@ async fn a_lock_is_listed_shown_and_has_a_history() {
     let row = csv.lines().nth(1).expect("a row");
     assert!(row.starts_with(&format!("{lock},held,{name},0,")), "{csv}");
     assert!(shown.starts_with(&format!("{lock}: held\n")), "{shown}");
-    for part in [&name, "LEASE UNTIL"] {
+    for part in [&short_name(&name), "LEASE ENDS"] {
         assert!(shown.contains(part), "{shown}");
     }
     assert_eq!(code, 0, "{stderr}");
     let row = history.lines().nth(1).expect("a row");
-    assert!(row.contains(&name), "{history}");
+    assert!(row.contains(&short_name(&name)), "{history}");
 }
 
 #[tokio::test]
@@ -136,6 +137,116 @@ async fn a_holder_that_is_alive_is_evicted_by_force_only() {
     scene.until_held(0, 30).await;
 }
 
+/// The name that people see is the one that they type.
+#[tokio::test]
+async fn a_holder_is_evicted_by_the_short_name_that_show_prints() {
+    let scene = Scene::open("operators-short").await;
+    let _run = holder(&scene, &scene.lock, "300").await;
+    let (_, shown, _) = output(scene.command(&["show", &scene.lock])).await;
+    let row = shown.lines().find(|line| line.starts_with("HOLDER"));
+    let rows = shown.lines().skip_while(|line| Some(*line) != row);
+    let name = rows
+        .skip(1)
+        .next()
+        .and_then(|row| row.split(' ').next())
+        .expect("a name");
+
+    let (early, _, why) = act(&scene, &["evict", &scene.lock, "--force"]).await;
+    let (code, _, stderr) = act(&scene, &["evict", &scene.lock, name, "--force"]).await;
+
+    assert_eq!(early, 64, "{why}");
+    assert!(why.contains("s ago only"), "{why}");
+    assert_eq!(code, 0, "{stderr}");
+    scene.until_held(0, 30).await;
+}
+
+#[tokio::test]
+async fn what_ran_last_is_listed_over_all_locks_by_time() {
+    let inside = Inside::open().await;
+    let prefix = lock("operators-night");
+    let [good, bad] = ["good", "bad"].map(|name| format!("{prefix}/{name}"));
+    for (lock, command) in [(&good, "true"), (&bad, "false"), (&good, "true")] {
+        output(inside.run(lock, &[], &[command])).await;
+    }
+    until_listed(&inside, &prefix, 2).await;
+    let outcomes = async |args: &[&str]| {
+        let history = printed(&inside, &[&["history"], args].concat()).await;
+        let entries = history["entries"].as_array().expect("entries").clone();
+        let own = entries.into_iter().filter(|entry| {
+            entry["lock"]
+                .as_str()
+                .is_some_and(|lock| lock.starts_with(&prefix))
+        });
+        own.map(|entry| entry["outcome"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+
+    let all = outcomes(&["--since", "1h", "--last", "1000"]).await;
+    let of_prefix = outcomes(&["--prefix", &prefix]).await;
+    let failed = outcomes(&["--failed", "--last", "1000"]).await;
+    let latest = outcomes(&["--prefix", &prefix, "--last", "1"]).await;
+    let later = async || outcomes(&["--prefix", &prefix, "--since", "1s"]).await;
+
+    assert_eq!(all, ["succeeded", "failed", "succeeded"]);
+    assert_eq!(of_prefix, all);
+    assert_eq!(failed, ["failed"]);
+    assert_eq!(latest, ["succeeded"]);
+    until("a time after the runs", 10, async || {
+        later().await.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_line_for_people_is_wider_than_120_columns_and_wide_has_whole_names() {
+    let scene = Scene::open("operators-width").await;
+    let _run = holder(&scene, &scene.lock, "300").await;
+    let name = scene.holder_name().await;
+    let note = "n".repeat(400);
+    let pause = [
+        "pause",
+        &scene.lock,
+        "--note",
+        &note,
+        "--actor",
+        "jo@example.com",
+    ];
+    let (code, _, stderr) = output(scene.command(&pause)).await;
+    assert_eq!(code, 0, "{stderr}");
+    until_listed(&scene, &scene.lock, 1).await;
+
+    for command in [
+        &["show", &scene.lock][..],
+        &["locks", &scene.lock],
+        &["history", &scene.lock],
+    ] {
+        let (_, narrow, _) = output(scene.command(command)).await;
+        let (_, wide, _) = output(scene.command(&[command, &["--wide"]].concat())).await;
+
+        let widest = narrow.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(120), "{narrow}");
+        assert!(narrow.matches('n').count() > 390, "{narrow}");
+        assert!(wide.contains(&note), "{wide}");
+        assert!(command[0] == "history" || wide.contains(&name), "{wide}");
+        assert!(
+            !narrow.contains('\u{1b}') && !wide.contains('\u{1b}'),
+            "no terminal"
+        );
+    }
+}
+
+/// Of a process there is no execution to start again.
+#[tokio::test]
+async fn a_start_asks_and_is_refused_where_nothing_can_be_started() {
+    let scene = Scene::open("operators-start").await;
+    scene.echo(&[]).await;
+
+    let (code, _, why) = act(&scene, &["start", &scene.lock, "--dry-run"]).await;
+
+    assert_eq!(code, 64, "{why}");
+    assert!(why.contains("an execution of Step Functions"), "{why}");
+}
+
 #[tokio::test]
 async fn each_mistake_is_one_line_with_the_code_for_it() {
     let (inside, lock) = Inside::with_lock("operators-wrong").await;
@@ -153,6 +264,11 @@ async fn each_mistake_is_one_line_with_the_code_for_it() {
         (&["pause", "--all"], 64, "--note"),
         (&function, 69, "no-such-function"),
         (&["history", &lock, "--from", "yesterday"], 64, "from"),
+        (&["history", "--since", "last night"], 64, "--since"),
+        (&["history", &lock, "--all"], 64, "--all"),
+        (&["evict", &lock, "--force", "--abandon"], 64, "HOLDER"),
+        (&["start", &lock, "--dry-run", "--yes"], 64, "--yes"),
+        (&["show", &lock, "--watch=0s"], 64, "--watch"),
     ] {
         let mut command = inside.command(args);
         command.env("LOCKSTEP_ACTOR", "jo");

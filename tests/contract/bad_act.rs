@@ -38,8 +38,8 @@ async fn an_act_names_field_value_and_rule() {
 
     let history = json!({ "act": "history", "lock": "nightly", "from": "2026-03-01T06:00:00Z" });
     let history_cases = cases! {
-        "lock", NULL => "lock", "missing", "unless `prefix` is";
-        "prefix", "n" => "prefix", "\"n\"", "left out where `lock` is given";
+        "lock", NULL => "lock", "missing", "unless `prefix` or `all` is";
+        "prefix", "n" => "prefix", "\"n\"", "left out where `lock` or `all` is given";
         "from", "monday" => "from", "monday", "RFC 3339";
         "to", 5 => "to", "integer";
         "to", "2026-02-01T06:00:00Z" => "from", "2026-03-01", "before `to`";

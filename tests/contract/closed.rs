@@ -7,7 +7,7 @@ use lockstep::domain::{ExecutionEnd, Mode};
 use serde_json::{Value, json};
 
 /// The policy, the answer to a first run, and the answer to a second.
-const POLICIES: &str = r#"
+pub(crate) const POLICIES: &str = r#"
     {}                                       | skipped    | skipped
     {"overlap": "fail"}                      | LockPaused | LockPaused
     {"overlap": "replace"}                   | LockPaused | LockPaused

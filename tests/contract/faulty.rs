@@ -3,7 +3,7 @@
 use crate::functions::{Functions, key};
 use lockstep::clock::ManualClock;
 use lockstep::domain::{
-    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Mode, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use lockstep::store::memory::MemoryStore;
 use lockstep::store::{
@@ -195,6 +195,10 @@ impl LockStore for Faulty<'_> {
         record
     }
 
+    async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
+        self.table.new_locks().await
+    }
+
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         self.respond().await;
         self.table.load_run(lock, run).await
@@ -260,6 +264,10 @@ impl LockIndex for Faulty<'_> {
         most: usize,
     ) -> Result<LocksPage, StoreError> {
         self.table.locks(prefix, after, most).await
+    }
+
+    async fn close_new_locks(&self, mode: Option<&Mode>) -> Result<Option<Mode>, StoreError> {
+        self.table.close_new_locks(mode).await
     }
 
     async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {

@@ -94,7 +94,11 @@ async fn the_job_of_a_task_is_shown_with_the_end_of_its_container() {
     let stopped = task_shown().await;
 
     let arn = task("a", 1, false).arn;
-    assert_eq!(runs, json!({ "arn": arn, "stopped": false }));
+    let console = "https://eu-west-1.console.aws.amazon.com/ecs/v2/clusters/batch/tasks/a/logs?region=eu-west-1";
+    assert_eq!(
+        runs,
+        json!({ "arn": arn, "console": console, "stopped": false })
+    );
     assert_has(&stopped, json!({ "stopped": true, "exitCode": 137 }));
 }
 

@@ -78,8 +78,8 @@ async fn acts_that_write_name_field_value_and_rule() {
     let evict = act("evict", json!({ "lock": "nightly", "holder": "a" }));
     let evict_cases = cases! {
         "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
-        "holder", NULL => "missing field `holder`";
         "holder", "b" => "holder", "\"b\"", "a holder or a waiter of lock nightly";
+        "holder", "b b" => "holder", "b b", "without spaces";
         "force", "yes" => "force", "string \"yes\"";
         "abandon", true => "abandon", "is true", "left out without `force`";
         "note", "" => "note", "1 to 500";
@@ -88,7 +88,7 @@ async fn acts_that_write_name_field_value_and_rule() {
     let drop = act("drop-waiter", json!({ "lock": "nightly", "holder": "a" }));
     let drop_cases = cases! {
         "holder", NULL => "holder", "missing", "unless `id` is";
-        "holder", "b" => "id", "a waiter of lock nightly";
+        "holder", "b" => "holder", "\"b\"", "a holder or a waiter of lock nightly";
         "id", "ba7816bf8f01cfea" => "id", "left out where `holder`";
     };
     functions.assert_refused(&drop, drop_cases).await;

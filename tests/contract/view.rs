@@ -299,6 +299,13 @@ async fn a_shown_lock_has_its_holder_with_live_state_its_queue_and_its_past() {
     assert_eq!(holder["runKey"], "tick-1");
     assert_eq!(holder["execution"]["status"], "RUNNING");
     assert_eq!(holder["tasks"][0]["stopped"], false);
+    let console = "https://eu-west-1.console.aws.amazon.com/";
+    for link in [
+        &holder["execution"]["console"],
+        &holder["tasks"][0]["console"],
+    ] {
+        assert!(link.as_str().unwrap().starts_with(console), "{link}");
+    }
     assert_has(
         &shown["waiters"][0],
         json!({ "holder": execution("b"), "position": 1 }),

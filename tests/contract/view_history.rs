@@ -1,8 +1,9 @@
 //! What view answers about the past: the history of a lock, and of the locks of a prefix.
 
+use crate::bad_input::{NULL, assert_refuses, cases};
 use crate::functions::Functions;
-use crate::scene::{ask_with, assert_has, assert_says, merged};
-use lockstep::domain::ExecutionEnd;
+use crate::scene::{ask_with, assert_has, assert_says, audit_note, merged};
+use lockstep::domain::{Command, ExecutionEnd};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -116,6 +117,113 @@ async fn the_history_says_on_what_evidence_a_run_was_recovered() {
     let entry = &history["entries"][0];
     assert_has(entry, json!({ "kind": "run", "outcome": "recovered" }));
     assert_says(entry["evidence"].as_str().unwrap(), "FAILED");
+}
+
+/// The process of a task that holds a lock.
+fn process(task: &str) -> String {
+    format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{task}#4711/k3j4")
+}
+
+/// `s/a` and `t/b` have each a run that succeeded, one of a task that failed, and an act.
+async fn mixed() -> Functions {
+    let functions = Functions::new();
+    for (lock, task) in [("s/a", "0a1b"), ("t/b", "2c3d")] {
+        functions.ran(lock, "good").await;
+        functions.wait(60);
+        let grant = functions.granted(lock, &process(task)).await;
+        functions.finish(&grant, "failed").await;
+        functions.wait(60);
+        let pause = Command::Pause(audit_note("upgrade"), None);
+        functions.command(lock, pause).await;
+    }
+    functions
+}
+
+#[tokio::test]
+async fn a_filter_of_the_history_keeps_the_runs_that_it_is_about() {
+    let functions = mixed().await;
+    let arn = "arn:aws:ecs:eu-west-1:123456789012:task/batch/2c3d";
+    for (filter, expected) in [
+        (json!({ "all": true, "failed": true }), vec!["0a1b", "2c3d"]),
+        (json!({ "prefix": "t/", "failed": true }), vec!["2c3d"]),
+        (json!({ "lock": "s/a", "failed": true }), vec!["0a1b"]),
+        (json!({ "all": true, "task": "2c3d" }), vec!["2c3d"]),
+        (json!({ "all": true, "task": arn }), vec!["2c3d"]),
+        (json!({ "all": true, "task": "c3d" }), vec![]),
+        (
+            json!({ "all": true, "failed": true, "task": "0a1b" }),
+            vec!["0a1b"],
+        ),
+    ] {
+        let expected: Vec<_> = expected.into_iter().map(process).collect();
+        for limit in [1, 2, 100] {
+            let request = merged(filter.clone(), &json!({ "act": "history", "limit": limit }));
+            let found = entries(&functions, request).await;
+            assert_eq!(found, expected, "{filter} {limit}");
+        }
+    }
+    let all = json!({ "act": "history", "all": true });
+    assert_eq!(entries(&functions, all).await.len(), 6);
+}
+
+#[tokio::test]
+async fn a_history_is_asked_for_with_one_scope_and_a_task_has_visible_characters() {
+    let functions = Functions::new();
+    let base = json!({ "act": "history", "all": true });
+    let cases = cases! {
+        "all", NULL => "lock", "missing", "unless `prefix` or `all` is";
+        "all", "yes" => "all", "string \"yes\"";
+        "lock", "a" => "all", "true", "left out where `lock`";
+        "prefix", "a" => "prefix", "\"a\"", "left out where";
+        "failed", "yes" => "failed", "string \"yes\"";
+        "task", "" => "task", "\"\"", "1 to 512";
+        "task", "0a 1b" => "task", "0a 1b", "without spaces";
+    };
+
+    assert_refuses(&functions, Functions::view, &base, cases).await;
+}
+
+#[tokio::test]
+async fn a_lock_shows_how_long_its_runs_take_and_which_holder_takes_longer() {
+    let functions = Functions::new();
+    // A failure says nothing about how long the work takes.
+    for (seconds, outcome) in [
+        (30, "succeeded"),
+        (10, "succeeded"),
+        (600, "failed"),
+        (20, "succeeded"),
+    ] {
+        let grant = functions.granted("nightly", "batch").await;
+        functions.wait(seconds);
+        functions.finish(&grant, outcome).await;
+        functions.wait(60);
+    }
+    functions.granted("nightly", "batch").await;
+    functions.wait(30);
+
+    let in_time = functions.shown().await;
+    functions.wait(1);
+    let longer = functions.shown().await;
+
+    let expected = json!({ "successes": 3, "medianSeconds": 20.0, "longestSeconds": 30.0 });
+    assert_eq!(in_time["usual"], expected);
+    assert_eq!(in_time["holders"][0].get("longerThanUsual"), None);
+    assert_eq!(longer["holders"][0]["longerThanUsual"], true);
+}
+
+#[tokio::test]
+async fn the_usual_length_of_a_run_is_that_of_the_latest_twenty_runs() {
+    let functions = Functions::new();
+    for number in 0..22_u64 {
+        let grant = functions.granted("nightly", "batch").await;
+        functions.wait(100 - number);
+        functions.succeed(&grant).await;
+    }
+
+    let shown = functions.shown().await;
+
+    assert_eq!(shown["usual"]["successes"], 20);
+    assert_eq!(shown["usual"]["longestSeconds"], 98.0);
 }
 
 /// The entries in all pages of a history: the holder of a run, the note of an act.

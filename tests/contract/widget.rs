@@ -3,10 +3,10 @@
 use crate::functions::{Functions, key};
 use crate::markup::{assert_harmless, parsed};
 use crate::operate::act;
-use crate::scene::{ask, execution, waiting};
+use crate::scene::{ask, assert_says, execution, waiting};
 use lockstep::domain::Mode;
 use lockstep::store::LockIndex;
-use lockstep_operate::contract::Surface;
+use lockstep_operate::contract::{Surface, with_short_names};
 use lockstep_operate::pages::{self, Endpoints, Reply};
 use serde_json::{Value, json};
 
@@ -172,10 +172,12 @@ async fn the_list_shows_locks_and_leads_to_each() {
     let page = functions.page(json!({})).await;
 
     let note = "upgrade (by ops@example.com)";
-    assert_shows(
-        &page,
-        &["nightly", "paused", note, "report:b", "s/held", "held"],
-    );
+    assert_shows(&page, &["nightly", "paused", note, "s/held", "held"]);
+    let cells = parsed(&page);
+    let holder = cells
+        .iter()
+        .find(|cell| cell.attribute("title") == Some(&execution("b")));
+    assert_eq!(holder.map(|cell| cell.text.as_str()), Some("b"));
     let leads_to = json!({ "page": "lock", "lock": "s/held" });
     assert_eq!(button(&page, "s/held"), leads_to);
     for (label, endpoint, _) in actions(&page) {
@@ -212,8 +214,9 @@ async fn the_page_of_a_lock_shows_holders_waiters_runs_and_a_timeline() {
     let page = functions.page_of_the_lock().await;
 
     let shown = functions.shown().await;
-    let frees = shown["frees"].as_str().unwrap();
-    assert_shows(&page, &[frees, "report:b", "execution RUNNING", "report:c"]);
+    let frees = with_short_names(shown["frees"].as_str().unwrap());
+    assert_says(&frees, " b holds the permit");
+    assert_shows(&page, &[&frees, "execution RUNNING"]);
     assert_shows(&page, &["succeeded", "30.0 s", "paused"]);
     let elements = parsed(&page);
     let bars = elements.iter().filter(|one| one.name == "rect");

@@ -9,6 +9,8 @@ DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "Unauth
 ACCOUNT = "000000000000"
 KEY = {"pk": {"S": "iam-evaluation"}, "sk": {"S": "lock"}}
 TOKEN_KEY = {"pk": {"S": "#token-key"}, "sk": {"S": "key"}}
+# Another sort key: what is there stays, whoever may write it.
+NEW_LOCKS = {"pk": {"S": "#new-locks"}, "sk": {"S": "iam-evaluation"}}
 
 
 def arn(service, resource):
@@ -41,6 +43,9 @@ def calls(outputs, fixture):
         "update": ["dynamodb", "update_item", item],
         "delete": ["dynamodb", "delete_item", item],
         "get the token key": ["dynamodb", "get_item", {"TableName": table, "Key": TOKEN_KEY}],
+        "get the pause of all locks": ["dynamodb", "get_item", {"TableName": table, "Key": NEW_LOCKS}],
+        "put the pause of all locks": ["dynamodb", "put_item", {"TableName": table, "Item": NEW_LOCKS}],
+        "delete the pause of all locks": ["dynamodb", "delete_item", {"TableName": table, "Key": NEW_LOCKS}],
         "query": ["dynamodb", "query", query],
         "query the index": ["dynamodb", "query", due],
         "query all locks": ["dynamodb", "query", locks],
@@ -59,6 +64,9 @@ def calls(outputs, fixture):
         "start a guarded workflow": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:guarded-none")}],
         "describe a task definition": ["ecs", "describe_task_definition", {"taskDefinition": unique()}],
         "start a run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:none")}],
+        # Its name has a character that no execution may have, so that none is started.
+        "start exclusive-run": ["stepfunctions", "start_execution", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"], "name": "a b"}],
+        "start a team's run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:lockstep-team-none")}],
         "list runs": ["stepfunctions", "list_executions", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
         "list others": ["stepfunctions", "list_executions", {"stateMachineArn": arn("states", "stateMachine:none")}],
         "describe a task": ["ecs", "describe_tasks", {"cluster": cluster, "tasks": [task]}],
@@ -92,7 +100,8 @@ def calls(outputs, fixture):
 
 
 ITEMS = {"get", "put", "update", "delete"}
-FUNCTION = ITEMS | {"get the token key", "end a state", "describe a run", "describe another", "describe a child",
+PAUSE = {"get the pause of all locks", "put the pause of all locks", "delete the pause of all locks"}
+FUNCTION = ITEMS | PAUSE | {"get the token key", "end a state", "describe a run", "describe another", "describe a child",
                     "put an own event"}
 RECOVERY = {"read a definition", "read a history", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
@@ -105,12 +114,12 @@ MAY = {
     "release-lock": FUNCTION | {"protect a task", "query"},
     "reaper": FUNCTION | RECOVERY | {"query the index", "send a dead letter"},
     "check-running-executions": {"list runs", "list others"},
-    "operate": FUNCTION | RECOVERY | {"query", "query all locks", "read the events"},
-    "view": {"get", "query", "query all locks", "describe a run", "describe another", "describe a child", "read a definition",
+    "operate": FUNCTION | RECOVERY | {"start exclusive-run", "start a team's run", "query", "query all locks", "read the events"},
+    "view": {"get", "get the pause of all locks", "query", "query all locks", "describe a run", "describe another", "describe a child", "read a definition",
              "read a history", "describe a task", "list tasks", "read the events"},
     "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
                       "describe a task", "stop a task"},
-    "a container": ITEMS | {"describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
+    "a container": ITEMS | {"get the pause of all locks", "describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a viewer": {"invoke view"} | DOCTOR,
     "an operator": {"invoke view", "invoke operate"} | DOCTOR,
 }

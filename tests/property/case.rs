@@ -25,6 +25,7 @@ impl Case {
             runs: self.items.runs.clone(),
             waiter: waiter.map(|id| (id.clone(), self.items.waiters.get(&id).cloned())),
             record,
+            new_lock: None,
         }
     }
 

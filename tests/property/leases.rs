@@ -70,6 +70,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
                 record: Some(free_after(record, lease)),
                 runs: [(RunId::Token(lease.token), run)].into(),
                 waiter: None,
+                new_lock: None,
             };
             let now = later(case.now, 20_000);
 

@@ -97,6 +97,11 @@ impl LockStore for SimStore {
         self.come_back(Some(lock), record).await
     }
 
+    /// Answers at once, so that a world without such a pause is what it would be without this read.
+    async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
+        self.0.store.new_locks().await
+    }
+
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         self.reach(Some(lock)).await?;
         let run = self.0.store.load_run(lock, run).await?;
@@ -158,6 +163,10 @@ impl LockIndex for SimStore {
         self.reach(None).await?;
         let page = self.0.store.locks(prefix, after, most).await?;
         self.come_back(None, page).await
+    }
+
+    async fn close_new_locks(&self, mode: Option<&Mode>) -> Result<Option<Mode>, StoreError> {
+        self.0.store.close_new_locks(mode).await
     }
 
     async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {

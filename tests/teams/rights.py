@@ -88,6 +88,10 @@ def of_container(team, platform, _):
         for verb in ("get", "update", "delete"):
             calls[f"{verb} {what}"] = own, ["dynamodb", f"{verb}_item", item(table, lock)]
         calls[f"put {what}"] = own, ["dynamodb", "put_item", {"TableName": table, "Item": item(table, lock)["Key"]}]
+    pause = {"TableName": table, "Key": {"pk": {"S": "#new-locks"}, "sk": {"S": "iam-evaluation"}}}
+    calls["get the pause of all locks"] = True, ["dynamodb", "get_item", pause]
+    calls["delete the pause of all locks"] = False, ["dynamodb", "delete_item", pause]
+    calls["put the pause of all locks"] = False, ["dynamodb", "put_item", {"TableName": table, "Item": pause["Key"]}]
     own, theirs = f"{team.prefix}a", f"{other.prefix}a"
 
     def event(source):

@@ -4,7 +4,7 @@ import textwrap
 import time
 
 import situations
-from situations import ROOT, holder, lockstep
+from situations import ROOT, lockstep, short
 
 PAGE = ROOT / "docs" / "transcripts.md"
 HEAD = """# Transcripts
@@ -14,6 +14,8 @@ situation on the local stack, runs the command and compares the answer; `--write
 [operators.md](operators.md).
 """
 NOTE = ["--note", "database upgrade"]
+# Of a line, whatever the names are. A terminal of a laptop has them.
+COLUMNS = 120
 
 
 def questions():
@@ -27,11 +29,15 @@ def questions():
     yield ("It is frozen. What has to be done?", None,
            lambda: ["show", "invoices"], 0, ["frozen until you resume it", "Check whether", "stop or evict it first"])
     yield ("It was checked. How is the run ended, and the lock freed?", None,
-           lambda: ["evict", "invoices", holder("invoices"), "--force", "--note", "hangs since 3:00"], 0, ["invoices"])
+           lambda: ["evict", "invoices", short("invoices"), "--force", "--note", "hangs since 3:00"], 0, ["invoices"])
     yield ("And the lock opened again?", None,
            lambda: ["resume", "invoices", "--note", "checked, nothing is at work"], 0, ["resumed: 1"])
     yield ("The report was skipped three times. Who holds its lock?", lambda: situations.skipped("report"),
            lambda: ["show", "report"], 0, ["held", "RUNNING", "Its release frees the permit", "starts skipped since the latest grant: 3"])
+    yield ("The import has run for a while. Does it hang?", lambda: situations.slow("import"),
+           lambda: ["show", "import"], 0, ["takes longer than usual", "median of 3 successes", "runs"])
+    yield ("It hangs. How is it ended?", lambda: situations.held_for("import", 60),
+           lambda: ["evict", "import", "--force", "--note", "hangs"], 0, ["import"])
     yield ("Which starts of it got no permit, and why?", None,
            lambda: ["history", "report"], 0, ["skipped", "  3  ", "held by"])
     yield ("The queue grows. Who waits, and what for?", lambda: situations.queued("orders"),
@@ -40,7 +46,13 @@ def questions():
            lambda: ["history", "backup"], 0, ["lost", "maxRunSeconds"])
     yield ("A mail says Lockstep Run Missing. When did the batch last succeed?", lambda: situations.missing("accounts"),
            lambda: ["show", "accounts"], 0, ["last success", "success missing since", "succeeded"])
-    yield ("How did the runs of the last weeks end?", lambda: situations.ran("export"),
+    yield ("What ran last night, over all locks?", lambda: (situations.ran("export"), situations.failed("ledger")),
+           lambda: ["history", "--since", "12h"], 0, ["succeeded", "failed", "skipped", "ledger", "export"])
+    yield ("What of it failed?", None,
+           lambda: ["history", "--failed", "--since", "12h"], 0, ["ledger", "failed", "lost"])
+    yield ("ECS reports a task that failed. Which run was it?", None,
+           lambda: ["history", "--task", situations.task_of("ledger")], 0, ["ledger", "failed"])
+    yield ("How did the runs of the last weeks end?", None,
            lambda: ["history", "export", "--from", "2026-01-01T00:00:00Z", "--output", "csv"], 0, ["succeeded", "export"])
     yield ("The database goes down tonight. How are locks closed, and their runs waited for?",
            lambda: (situations.idle("nightly/a"), situations.at_work("nightly/b", seconds=15),
@@ -52,6 +64,14 @@ def questions():
            lambda: ["history", "--prefix", "nightly/", "--from", day], 0, ["paused", "jo@example.com"])
     yield ("The maintenance is over.", None,
            lambda: ["resume", "--prefix", "nightly/", "--note", "upgrade done"], 0, ["resumed: 2"])
+    yield ("The export has to run now, once more.", None,
+           lambda: ["start", "export", "--yes", "--note", "the file was late"], 0, ["is started with the input of"])
+    yield ("Everything has to stop, also batches that have not run yet.", None,
+           lambda: ["pause", "--all", "--note", "the database is restored"], 0, ["locks that have not run yet are paused"])
+    yield ("A batch was deployed in between. Why did it not run?", lambda: situations.ask_once("fresh"),
+           lambda: ["history", "fresh"], 0, ["skipped", "is paused: the database is restored"])
+    yield ("The database is back.", None,
+           lambda: ["resume", "--all", "--note", "restored"], 0, ["locks that have not run yet are open"])
     yield ("Runs fail with Lockstep.Unavailable. What does the table say?", situations.throttled,
            lambda: ["locks"], 69, ["Lockstep.Unavailable", "Throttl"])
 
@@ -64,12 +84,16 @@ def answer(question, prepare, command, code, expected):
     asked = lockstep(*words)
     printed = asked.stdout + asked.stderr
     lacks = [word for word in expected if word not in printed]
+    is_table = "csv" not in words
+    wide = [line for line in printed.splitlines() if is_table and len(line) > COLUMNS]
     shown = " ".join(f'"{word}"' if " " in word else word for word in words)
     print(f"transcripts: lockstep {shown}: {asked.returncode}", flush=True)
     body = textwrap.indent(f"$ lockstep {shown}\n{printed.rstrip()}", "    ")
     wrong = []
     if asked.returncode != code:
         wrong.append(f"lockstep {shown} ends with {asked.returncode}, not {code}: {printed}")
+    if wide:
+        wrong.append(f"lockstep {shown} prints lines of over {COLUMNS} columns: {wide}")
     if lacks:
         wrong.append(f"lockstep {shown} lacks {lacks}: {printed}")
     return f"\n## {question}\n\n{body}\n", wrong

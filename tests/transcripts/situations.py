@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 import urllib.request
+from datetime import datetime, timezone
 
 from evaluate import stack_outputs
 from probes.support import client, ended, start, wait_for
@@ -14,8 +15,9 @@ COMMAND = ROOT / "target" / f"{'aarch64' if architecture() == 'arm64' else 'x86_
 ENVIRONMENT = {**os.environ, "LOCKSTEP_ACTOR": "jo@example.com", "AWS_REGION": "us-east-1"}
 
 
-def batch(lock, seconds, **fields):
-    own = {"Name": "batch", "Environment": [{"Name": "BATCH_SECONDS", "Value": str(seconds)}]}
+def batch(lock, seconds, exit_code=0, **fields):
+    environment = {"BATCH_SECONDS": seconds, "BATCH_EXIT": exit_code}
+    own = {"Name": "batch", "Environment": [{"Name": name, "Value": str(value)} for name, value in environment.items()]}
     network = {"AwsvpcConfiguration": {"Subnets": ["subnet-1"]}}
     return {"lock": lock, **fields, "work": {"container": "batch", "runTask": {
         "LaunchType": "FARGATE", "Cluster": FIXTURE["ClusterArn"], "TaskDefinition": FIXTURE["BatchTaskDefinitionArn"],
@@ -30,6 +32,11 @@ def begin(lock, seconds=120, **fields):
 def holder(lock):
     """The holder of the lock, once there is one."""
     return wait_for(lambda: next(iter(show(lock)["holders"]), None), f"a holder of {lock}", 40)["holder"]
+
+
+def short(lock):
+    """Its name as the tables show it."""
+    return "…" + holder(lock)[-12:]
 
 
 def show(lock):
@@ -77,6 +84,31 @@ def skipped(lock):
 def throttled():
     """DynamoDB refuses the requests of view for some seconds."""
     order(habit="table-away", seconds=10, function=STACK["ViewFunctionArn"].rpartition(":")[2], **{"with": "throttle"})
+
+
+def slow(lock):
+    """Three runs that took a second or two, and one that takes longer."""
+    for _ in range(3):
+        ended(begin(lock, 0.2), 60)
+    at_work(lock)
+    time.sleep(8)
+
+
+def held_for(lock, seconds):
+    """The holder has held its permit for so long."""
+    since = datetime.fromisoformat(show(lock)["holders"][0]["since"].replace("Z", "+00:00"))
+    time.sleep(max(0, seconds + 1 - (datetime.now(timezone.utc) - since).total_seconds()))
+
+
+def failed(lock):
+    """The batch ends with exit code 3."""
+    ended(start(STACK["ExclusiveRunStateMachineArn"], batch(lock, 0.2, exit_code=3)), 60)
+
+
+def task_of(lock):
+    """The id of the task of its latest run."""
+    entries = json.loads(lockstep("history", lock, "--output", "json").stdout)["entries"]
+    return entries[0]["taskArn"].rpartition("/")[2]
 
 
 def queued(lock):

@@ -3,6 +3,7 @@
 use super::parse;
 use clap::{Args, ValueEnum};
 use lockstep_operate::contract::LockState;
+use std::time::Duration;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -11,6 +12,14 @@ Exit codes:
   64   a flag is wrong, or there is no such stack, lock, holder or waiter
   69   the function could not be invoked, or could not use the lock table
   75   the holder is alive (evict without --force)";
+
+const START_EXIT_CODES: &str = "\
+Exit codes:
+  0    started, or would be with --dry-run
+  1    not started: the answer was no, or the function failed
+  64   a flag is wrong, or there is no such stack, lock, run key or execution
+  69   the function could not be invoked, or could not use the lock table or Step Functions
+  75   a holder or a waiter has the run key";
 
 /// The stack of Lockstep: by its name, or else by its table, or else the one named `lockstep`.
 #[derive(Debug, Args)]
@@ -41,6 +50,14 @@ pub(crate) struct FunctionArgs {
     /// Name or ARN of the function operate or view, in place of the one in the outputs of the stack
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
+}
+
+/// How an answer is laid out for people.
+#[derive(Debug, Args)]
+pub(crate) struct LayoutArgs {
+    /// Print whole names and absolute times, in lines as wide as they have to be
+    #[arg(long)]
+    pub(crate) wide: bool,
 }
 
 /// How rows are printed.
@@ -85,6 +102,12 @@ pub(crate) struct LocksArgs {
     )]
     pub(crate) output: RowFormat,
     #[command(flatten)]
+    pub(crate) layout: LayoutArgs,
+    /// Print the list again and again [default time: 2s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "2s", conflicts_with = "output", value_parser = parse::limit)]
+    pub(crate) watch: Option<Duration>,
+    #[command(flatten)]
     pub(crate) function: FunctionArgs,
 }
 
@@ -105,6 +128,12 @@ pub(crate) struct ShowArgs {
     )]
     pub(crate) output: Format,
     #[command(flatten)]
+    pub(crate) layout: LayoutArgs,
+    /// Show it again and again [default time: 2s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "2s", conflicts_with = "output", value_parser = parse::limit)]
+    pub(crate) watch: Option<Duration>,
+    #[command(flatten)]
     pub(crate) function: FunctionArgs,
 }
 
@@ -112,17 +141,25 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct HistoryArgs {
-    /// The lock
-    #[arg(
-        value_name = "LOCK",
-        required_unless_present = "prefix",
-        value_parser = parse::lock
-    )]
+    /// The lock; default: all locks
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: Option<String>,
     /// All locks whose name begins so
     #[arg(long, conflicts_with = "lock", value_parser = parse::lock)]
     pub(crate) prefix: Option<String>,
-    /// The earliest time, such as 2026-03-01T00:00:00Z
+    /// All locks, as without LOCK and --prefix
+    #[arg(long, conflicts_with_all = ["lock", "prefix"])]
+    pub(crate) all: bool,
+    /// Only runs that have not succeeded
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Only runs that ended with this ECS task: its id or ARN
+    #[arg(long, value_name = "ID")]
+    pub(crate) task: Option<String>,
+    /// Only what ended within this time, such as 12h [default: 24h, of several locks]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "to"], value_parser = parse::limit)]
+    pub(crate) since: Option<Duration>,
+    /// The earliest time of a grant or an act, such as 2026-03-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
     /// The latest time
@@ -142,6 +179,8 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) output: RowFormat,
     #[command(flatten)]
+    pub(crate) layout: LayoutArgs,
+    #[command(flatten)]
     pub(crate) function: FunctionArgs,
 }
 
@@ -153,7 +192,9 @@ pub(crate) struct WatchArgs {
     pub(crate) prefix: Option<String>,
     /// Time between two lists
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse::limit)]
-    pub(crate) every: std::time::Duration,
+    pub(crate) every: Duration,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArgs,
     #[command(flatten)]
     pub(crate) function: FunctionArgs,
 }
@@ -195,7 +236,7 @@ pub(crate) struct ScopeArgs {
     /// All locks whose name begins so
     #[arg(long, value_parser = parse::lock)]
     pub(crate) prefix: Option<String>,
-    /// All locks
+    /// All locks, also those that have not run yet
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -233,14 +274,14 @@ pub(crate) struct EvictArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: String,
-    /// The holder or waiter, as `lockstep show` names it
+    /// The holder or waiter, as `lockstep show` names it, or a part of its name; default: the only holder
     #[arg(value_name = "HOLDER")]
-    pub(crate) holder: String,
+    pub(crate) holder: Option<String>,
     /// Also a holder that is alive
     #[arg(long)]
     pub(crate) force: bool,
-    /// Free the permit of a holder that an eviction cannot stop, while its work may still run
-    #[arg(long, requires = "force")]
+    /// Free the permit of a holder that an eviction cannot stop, while its work may still run; HOLDER is its whole name
+    #[arg(long, requires = "force", requires = "holder")]
     pub(crate) abandon: bool,
     #[command(flatten)]
     pub(crate) act: ActArgs,
@@ -253,7 +294,7 @@ pub(crate) struct DropWaiterArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: String,
-    /// The waiter, as `lockstep show` names it
+    /// The waiter, as `lockstep show` names it, or a part of its name
     #[arg(value_name = "HOLDER", required_unless_present = "id")]
     pub(crate) holder: Option<String>,
     /// The short name of a waiter whose item is missing or damaged
@@ -284,6 +325,28 @@ pub(crate) struct ForgetArgs {
     /// The run key, as `lockstep history --output json` names it
     #[arg(value_name = "RUN_KEY", value_parser = parse::run_key)]
     pub(crate) run_key: String,
+    #[command(flatten)]
+    pub(crate) act: ActArgs,
+}
+
+/// Start a run of a lock again: the workflow of its latest run, with the input that it had
+///
+/// The new execution acquires the lock as any other does: its overlap policy holds, and a pause.
+#[derive(Debug, Args)]
+#[command(after_help = START_EXIT_CODES)]
+pub(crate) struct StartArgs {
+    /// The lock
+    #[arg(value_name = "LOCK", value_parser = parse::lock)]
+    pub(crate) lock: String,
+    /// The run with this run key in place of the latest run; its success is forgotten first
+    #[arg(long, value_name = "RUN_KEY", value_parser = parse::run_key)]
+    pub(crate) again: Option<String>,
+    /// Say what would be started, and start nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Start without a question
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) act: ActArgs,
 }

@@ -4,6 +4,7 @@
 //! goes on page by page behind `next` until all locks are as ordered.
 
 use super::function::{ActError, Function, Surface};
+use super::screen::Screen;
 use super::{finish, print, without_null};
 use crate::args::operate::{
     ActArgs, ClearRestArgs, DropWaiterArgs, EvictArgs, ForgetArgs, Format, PauseArgs, ResumeArgs,
@@ -88,8 +89,8 @@ async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     match args.output {
         Format::Json => print(&format!("{response}\n"))?,
         Format::Table => {
-            let message = response["message"].as_str().unwrap_or_default();
-            print(&format!("{message}\n"))?;
+            let message = super::rows::shown(&response["message"]);
+            print(&format!("{}\n", Screen::new(false).lines(&message, "  ")))?;
         }
     }
     Ok(Exit::OK)
@@ -107,6 +108,9 @@ async fn change_mode(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
         let mut response = operate.act(&request).await?;
         let [done, unchanged] = COUNTS.map(|count| response[count].as_u64().unwrap_or_default());
         // The function waits for some seconds, and this command for as long as it takes.
+        if !response["newLocks"].is_null() {
+            total["newLocks"] = response["newLocks"].take();
+        }
         if response["drained"] == false {
             let held = response["held"].as_array().map(Vec::as_slice);
             log::print_line(waits_for(held.unwrap_or_default()));
@@ -145,7 +149,7 @@ fn add(count: &Value, more: u64) -> Value {
 }
 
 /// `request` with the note and the actor.
-fn audited(mut request: Value, args: &ActArgs) -> Result<Value, ActError> {
+pub(super) fn audited(mut request: Value, args: &ActArgs) -> Result<Value, ActError> {
     let actor = args.actor.clone().or_else(|| variable("USER"));
     let Some(actor) = actor else {
         return Err(ActError {
@@ -179,6 +183,9 @@ fn summary(request: &Value, total: &Value) -> String {
         "{what}: {}, unchanged: {}\n",
         total["done"], total["unchanged"]
     );
+    if let Some(new) = total["newLocks"].as_str() {
+        text.push_str(&format!("locks that have not run yet are {new}\n"));
+    }
     let frozen = total["frozen"].as_array().into_iter().flatten();
     for lock in frozen.filter_map(Value::as_str) {
         text.push_str(&format!(
@@ -201,7 +208,7 @@ mod tests {
     #[test]
     fn a_summary_names_the_locks_that_were_not_changed() {
         let total = json!({
-            "done": 3, "unchanged": 1, "frozen": ["a"],
+            "done": 3, "unchanged": 1, "newLocks": "paused", "frozen": ["a"],
             "failed": [{ "lock": "b", "error": "Lockstep.Unavailable", "message": "no answer" }],
         });
 
@@ -210,6 +217,7 @@ mod tests {
         assert_eq!(
             text,
             "paused: 3, unchanged: 1\n\
+             locks that have not run yet are paused\n\
              a is frozen and stays so: check its run, then resume it by its name\n\
              b is unchanged: Lockstep.Unavailable: no answer\n"
         );

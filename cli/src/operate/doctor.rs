@@ -8,6 +8,7 @@ mod locks;
 
 use super::call_error::error_text;
 use super::function::{ActError, Function, Surface, describe_stack, output_of, outputs};
+use super::screen::{Screen, Tone};
 use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
@@ -83,21 +84,35 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     checks.extend(locks::of_locks(&sdk, stack).await);
     match args.output {
         Format::Json => print(&format!("{}\n", json!({ "checks": checks })))?,
-        Format::Table => print(&checks.iter().map(line).collect::<String>())?,
+        Format::Table => {
+            let screen = Screen::new(false);
+            print(
+                &checks
+                    .iter()
+                    .map(|check| line(&screen, check))
+                    .collect::<String>(),
+            )?;
+        }
     }
     let passed = checks.iter().all(|check| check.status == Status::Ok);
     Ok(if passed { Exit::OK } else { Exit::FAILED })
 }
 
-fn line(check: &Check) -> String {
+fn line(screen: &Screen, check: &Check) -> String {
     let Check { name, found, .. } = check;
-    let status = match check.status {
-        Status::Ok => "ok",
-        Status::Unknown => "UNKNOWN",
-        Status::Failed => "FAILED",
+    let (status, tone) = match check.status {
+        Status::Ok => ("ok", Tone::Good),
+        Status::Unknown => ("UNKNOWN", Tone::Warning),
+        Status::Failed => ("FAILED", Tone::Bad),
     };
-    let advice = check.advice.map(|advice| format!("\n        -> {advice}"));
-    format!("{status:7} {name}: {found}{}\n", advice.unwrap_or_default())
+    let text = screen.lines(&format!("{status:7} {name}: {found}"), "        ");
+    // The colour comes last: a line is as wide as its text.
+    let text = text.replacen(status, &screen.painted(tone, status), 1);
+    let advice = check.advice.map(|advice| {
+        let advice = screen.lines(&format!("        -> {advice}"), "           ");
+        format!("\n{advice}")
+    });
+    format!("{text}{}\n", advice.unwrap_or_default())
 }
 
 /// GetCallerIdentity needs no permission
@@ -292,6 +307,7 @@ mod tests {
         let check = Check::new("stack", false, "ROLLBACK_COMPLETE".into(), "deploy again");
 
         let expected = "FAILED  stack: ROLLBACK_COMPLETE\n        -> deploy again\n";
-        assert_eq!(line(&check), expected);
+        let screen = Screen::plain(Some(120), "2026-03-01T06:00:00Z");
+        assert_eq!(line(&screen, &check), expected);
     }
 }

@@ -1,28 +1,103 @@
 //! Rows of a response, as a table or as comma-separated values.
 
-use super::table;
+use super::screen::{Screen, Tone, length, tone, whole_seconds};
+use super::table::{self, Cell, NOTHING};
 use serde_json::Value;
 
-/// A column: its head, and the field of a row. Of two fields a row has one.
-pub(super) type Column = (&'static str, &'static [&'static str]);
+/// A column: its head, the field of a row, and how its values are shown. Of two fields a row has one.
+pub(super) type Column = (&'static str, &'static [&'static str], Kind);
+
+/// How the values of a column are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// As they are.
+    Plain,
+    /// The names of holders or operators, short.
+    Name,
+    /// A time, from now or to now.
+    Ago,
+    /// A time, as it is.
+    At,
+    /// Seconds, as a length of time.
+    Length,
+    /// A number, of which 0 is nothing to show.
+    Count,
+    /// A state or an outcome, in a colour.
+    Word,
+    /// A sentence that may have names and times in it.
+    Sentence,
+}
 
 /// `rows` as a table for people. Without rows, `none`.
-pub(super) fn as_table<const N: usize>(columns: [Column; N], rows: &[Value], none: &str) -> String {
-    let cells: Vec<[String; N]> = rows
+pub(super) fn as_table<const N: usize>(
+    screen: &Screen,
+    columns: [Column; N],
+    rows: &[Value],
+    none: &str,
+) -> String {
+    let cells: Vec<[Cell; N]> = rows
         .iter()
-        .map(|row| columns.map(|(_, fields)| shown(field_of(row, fields))))
+        .map(|row| columns.map(|(_, fields, kind)| cell(screen, field_of(row, fields), kind)))
         .collect();
-    table::table(columns.map(|(head, _)| head), &cells, none)
+    table::table(screen, columns.map(|(head, _, _)| head), &cells, none)
+}
+
+fn cell(screen: &Screen, value: &Value, kind: Kind) -> Cell {
+    let text = shown(value);
+    if text == NOTHING {
+        return (text, Tone::Plain);
+    }
+    match kind {
+        Kind::Name => (names(screen, value), Tone::Plain),
+        Kind::Ago => (screen.ago(&text), Tone::Plain),
+        Kind::At => (whole_seconds(&text), Tone::Plain),
+        Kind::Length => (seconds(value), Tone::Plain),
+        Kind::Count if text == "0" => (NOTHING.into(), Tone::Plain),
+        Kind::Word => {
+            let tone = tone(&text);
+            (text, tone)
+        }
+        Kind::Sentence => (screen.text(&text), Tone::Plain),
+        Kind::Plain | Kind::Count => (text, Tone::Plain),
+    }
+}
+
+fn names(screen: &Screen, value: &Value) -> String {
+    match value {
+        Value::Array(names) => {
+            let names: Vec<_> = names.iter().map(|name| names_of(screen, name)).collect();
+            names.join(" ")
+        }
+        name => names_of(screen, name),
+    }
+}
+
+fn names_of(screen: &Screen, name: &Value) -> String {
+    screen.name(&shown(name))
+}
+
+/// Seconds with one decimal below a minute, and as a length of time above.
+pub(super) fn seconds(value: &Value) -> String {
+    match value.as_f64() {
+        Some(seconds) if seconds < 60.0 => format!("{seconds:.1} s"),
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a run takes no thousand years"
+        )]
+        Some(seconds) => length((seconds * 1000.0) as u64),
+        None => shown(value),
+    }
 }
 
 /// `rows` as comma-separated values, with the names of the fields as header.
 pub(super) fn as_csv<const N: usize>(columns: [Column; N], rows: &[Value]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let header = columns.map(|(_, fields)| fields[0]);
+    let header = columns.map(|(_, fields, _)| fields[0]);
     // A write to memory does not fail.
     writer.write_record(header).ok();
     for row in rows {
-        let cells = columns.map(|(_, fields)| text_of(field_of(row, fields)));
+        let cells = columns.map(|(_, fields, _)| text_of(field_of(row, fields)));
         writer.write_record(cells).ok();
     }
     let bytes = writer.into_inner().unwrap_or_default();
@@ -44,15 +119,15 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// A value in a cell: times without their fraction, `-` for nothing, and no control character, which a
-/// terminal would obey.
+/// A value as text for a terminal: `-` for nothing, and no control character, which a terminal would obey.
 pub(super) fn shown(value: &Value) -> String {
-    let text = text_of(value);
-    let is_time = text.len() > 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
-    let text = if is_time { table::short(&text) } else { text };
     // Holders, notes and progress are texts of others.
-    let text = text.replace(char::is_control, "\u{FFFD}");
-    if text.is_empty() { "-".into() } else { text }
+    let text = text_of(value).replace(char::is_control, "\u{FFFD}");
+    if text.is_empty() {
+        NOTHING.into()
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -61,10 +136,14 @@ mod tests {
     use serde_json::json;
 
     const COLUMNS: [Column; 3] = [
-        ("LOCK", &["lock"]),
-        ("WHO", &["holder", "actor"]),
-        ("AT", &["at"]),
+        ("LOCK", &["lock"], Kind::Plain),
+        ("WHO", &["holder", "actor"], Kind::Name),
+        ("AT", &["at"], Kind::At),
     ];
+
+    fn screen() -> Screen {
+        Screen::plain(Some(120), "2026-03-01T06:00:30Z")
+    }
 
     fn rows() -> [Value; 2] {
         [
@@ -76,12 +155,34 @@ mod tests {
     #[test]
     fn a_cell_has_no_control_character_and_no_fraction_of_a_second() {
         assert_eq!(
-            as_table(COLUMNS, &rows(), "nothing"),
+            as_table(&screen(), COLUMNS, &rows(), "nothing"),
             "LOCK  WHO      AT\n\
              a     x, \"y\"   2026-03-01T06:00:00Z\n\
              b     jo\u{FFFD}[31m  -\n"
         );
-        assert_eq!(as_table(COLUMNS, &[], "no lock"), "no lock\n");
+        assert_eq!(as_table(&screen(), COLUMNS, &[], "no lock"), "no lock\n");
+    }
+
+    #[test]
+    fn a_kind_says_how_a_value_is_shown() {
+        let run = "arn:aws:states:eu-west-1:123456789012:execution:report:monday";
+        for (value, kind, expected) in [
+            (json!([run, run]), Kind::Name, "monday monday"),
+            (json!("2026-03-01T06:00:00Z"), Kind::Ago, "30 s ago"),
+            (json!(0.977), Kind::Length, "1.0 s"),
+            (json!(7_380.5), Kind::Length, "2 h 3 min"),
+            (
+                json!(format!("{run} is over")),
+                Kind::Sentence,
+                "monday is over",
+            ),
+            (json!(3), Kind::Count, "3"),
+            (json!(0), Kind::Count, "-"),
+            (Value::Null, Kind::Ago, "-"),
+        ] {
+            assert_eq!(cell(&screen(), &value, kind).0, expected, "{kind:?}");
+        }
+        assert_eq!(cell(&screen(), &json!("frozen"), Kind::Word).1, Tone::Bad);
     }
 
     #[test]
@@ -92,13 +193,5 @@ mod tests {
              a,\"x, \"\"y\"\"\",2026-03-01T06:00:00.25Z\n\
              b,jo\u{1b}[31m,\n"
         );
-    }
-
-    #[test]
-    fn a_list_is_one_cell() {
-        let row = json!({ "holders": ["a", "b"], "queueLength": 3 });
-
-        assert_eq!(shown(&row["holders"]), "a b");
-        assert_eq!(shown(&row["queueLength"]), "3");
     }
 }

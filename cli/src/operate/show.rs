@@ -4,34 +4,35 @@
 //! sentences of the function.
 
 use super::function::{ActError, Function, Surface};
-use super::rows::{Column, as_table, shown};
+use super::rows::{Column, Kind, as_table, seconds, shown};
+use super::screen::{Screen, tone, whole_seconds};
 use super::table::last_part;
-use super::{HISTORY, all, finish, print, waits};
+use super::{HISTORY, all, finish, print, waits, watch};
 use crate::args::operate::{Format, ShowArgs};
 use crate::exit::Exit;
 use serde_json::{Value, json};
 
 const HOLDERS: [Column; 6] = [
-    ("HOLDER", &["holder"]),
-    ("SINCE", &["since"]),
-    ("LEASE UNTIL", &["expiresAt"]),
-    ("EXECUTION", &["execution"]),
-    ("WORK", &["work"]),
-    ("PROGRESS", &["progress"]),
+    ("HOLDER", &["holder"], Kind::Name),
+    ("GRANTED", &["since"], Kind::Ago),
+    ("LEASE ENDS", &["expiresAt"], Kind::Ago),
+    ("EXECUTION", &["execution"], Kind::Sentence),
+    ("WORK", &["work"], Kind::Sentence),
+    ("PROGRESS", &["progress"], Kind::Plain),
 ];
 
 const WITHOUT_PERMIT: [Column; 3] = [
-    ("AT WORK WITHOUT A PERMIT", &["holder"]),
-    ("SINCE", &["since"]),
-    ("WORK", &["work"]),
+    ("AT WORK WITHOUT A PERMIT", &["holder"], Kind::Name),
+    ("GRANTED", &["since"], Kind::Ago),
+    ("WORK", &["work"], Kind::Sentence),
 ];
 
 const WAITERS: [Column; 5] = [
-    ("POSITION", &["position"]),
-    ("WAITER", &["holder", "id"]),
-    ("SINCE", &["since"]),
-    ("WAITS UNTIL", &["waitUntil"]),
-    ("PROBLEM", &["problem"]),
+    ("POSITION", &["position"], Kind::Plain),
+    ("WAITER", &["holder", "id"], Kind::Name),
+    ("CAME", &["since"], Kind::Ago),
+    ("GIVES UP", &["waitUntil"], Kind::Ago),
+    ("PROBLEM", &["problem"], Kind::Sentence),
 ];
 
 /// Most locks that are searched for those that its holder may wait for.
@@ -47,15 +48,16 @@ pub(crate) async fn show(args: ShowArgs) -> Exit {
 
 async fn attempt(args: &ShowArgs) -> Result<Exit, ActError> {
     let view = Function::open(&args.function, Surface::View).await?;
-    let lock = view
-        .act(&json!({ "act": "show", "lock": args.lock }))
-        .await?;
-    match args.output {
-        Format::Json => print(&format!("{lock}\n"))?,
-        Format::Table => {
-            let others = others(&view, &lock).await.unwrap_or_default();
-            print(&text(&lock, &others))?;
-        }
+    let answer = async || view.act(&json!({ "act": "show", "lock": args.lock })).await;
+    let for_people = async || {
+        let lock = answer().await?;
+        let others = others(&view, &lock).await.unwrap_or_default();
+        Ok(text(&Screen::new(args.layout.wide), &lock, &others))
+    };
+    match (args.output, args.watch) {
+        (Format::Json, _) => print(&format!("{}\n", answer().await?))?,
+        (Format::Table, None) => print(&for_people().await?)?,
+        (Format::Table, Some(every)) => return watch::again(every, for_people).await,
     }
     Ok(Exit::OK)
 }
@@ -82,40 +84,45 @@ async fn others(view: &Function, lock: &Value) -> Result<Vec<Value>, ActError> {
 }
 
 /// The lock for people. `others` are locks that its holder may wait for.
-fn text(lock: &Value, others: &[Value]) -> String {
-    let mut text = format!("{}: {}\n", shown(&lock["lock"]), shown(&lock["state"]));
-    text.push_str(&format!("{}\n", shown(&lock["frees"])));
-    let locks: Vec<_> = others.iter().chain([lock]).cloned().collect();
-    let circle = lock["lock"]
-        .as_str()
-        .and_then(|lock| waits::circle(&locks, lock));
-    let circle = circle.filter(|circle| circle.iter().any(|name| lock["lock"] == **name));
-    if let Some(circle) = circle {
-        let circle = waits::in_words(&circle);
-        text.push_str(&format!(
-            "its holder waits in a circle: {circle}; evict one of the holders\n"
-        ));
-    }
-    let closed = &lock["closed"];
-    if !closed.is_null() {
-        let [note, actor, since] = ["note", "actor", "since"].map(|field| shown(&closed[field]));
-        text.push_str(&format!("closed since {since} by {actor}: {note}\n"));
-    }
-    if !lock["restsUntil"].is_null() {
-        text.push_str(&format!("rests until {}\n", shown(&lock["restsUntil"])));
-    }
-    text.push_str(&outcomes(lock));
-    text.push_str(&format!(
-        "permits: {}, waiters: {}\n",
+fn text(screen: &Screen, lock: &Value, others: &[Value]) -> String {
+    let state = shown(&lock["state"]);
+    let painted = screen.painted(tone(&state), &state);
+    let mut text = format!("{}: {painted}\n", shown(&lock["lock"]));
+    let (closed, row) = (&lock["closed"], lock["skippedInARow"].as_u64());
+    let sentences = [
+        Some(shown(&lock["frees"])),
+        circle(lock, others),
+        (!closed.is_null()).then(|| {
+            let parts = ["note", "actor", "since"].map(|field| shown(&closed[field]));
+            let [note, actor, since] = parts;
+            format!("closed {} by {actor}: {note}", screen.ago(&since))
+        }),
+        (!lock["restsUntil"].is_null())
+            .then(|| format!("rest ends {}", screen.ago(&shown(&lock["restsUntil"])))),
+        usual(&lock["usual"], rows(lock, "holders")),
+    ];
+    let skipped = row.filter(|row| *row > 0);
+    let skipped = skipped.map(|row| format!("starts skipped since the latest grant: {row}"));
+    let counts = format!(
+        "permits: {}, waiters: {}",
         lock["permits"], lock["queueLength"]
-    ));
+    );
+    let sentences = sentences.into_iter().flatten();
+    for line in sentences
+        .chain(outcomes(screen, lock))
+        .chain(skipped)
+        .chain([counts])
+    {
+        text.push_str(&format!("{}\n", screen.lines(&line, "  ")));
+    }
     let holders: Vec<_> = rows(lock, "holders").iter().map(with_work).collect();
     let ended: Vec<_> = rows(lock, "withoutPermit").iter().map(with_work).collect();
     let parts = [
-        (!holders.is_empty()).then(|| as_table(HOLDERS, &holders, "")),
-        part(WITHOUT_PERMIT, &ended),
-        part(WAITERS, rows(lock, "waiters")),
-        part(HISTORY, rows(lock, "last")),
+        part(screen, HOLDERS, &holders),
+        links(screen, rows(lock, "holders")),
+        part(screen, WITHOUT_PERMIT, &ended),
+        part(screen, WAITERS, rows(lock, "waiters")),
+        part(screen, HISTORY, rows(lock, "last")),
     ];
     for table in parts.into_iter().flatten() {
         text.push_str(&format!("\n{table}"));
@@ -123,26 +130,74 @@ fn text(lock: &Value, others: &[Value]) -> String {
     text
 }
 
+/// The circle of locks that the holder of `lock` waits in.
+fn circle(lock: &Value, others: &[Value]) -> Option<String> {
+    let locks: Vec<_> = others.iter().chain([lock]).cloned().collect();
+    let circle = waits::circle(&locks, lock["lock"].as_str()?)?;
+    let is_in = circle.iter().any(|name| lock["lock"] == **name);
+    let circle = waits::in_words(&circle);
+    is_in.then(|| format!("its holder waits in a circle: {circle}; evict one of the holders"))
+}
+
+/// How long a run usually takes, and whether a holder takes longer.
+fn usual(usual: &Value, holders: &[Value]) -> Option<String> {
+    let successes = usual["successes"].as_u64()?;
+    let [median, longest] = ["medianSeconds", "longestSeconds"].map(|field| seconds(&usual[field]));
+    let over = holders
+        .iter()
+        .filter(|holder| holder["longerThanUsual"] == true);
+    let over: Vec<_> = over.map(|holder| shown(&holder["holder"])).collect();
+    let over = match over.is_empty() {
+        true => String::new(),
+        false => format!("; {} takes longer than usual", over.join(", ")),
+    };
+    Some(format!(
+        "a run usually takes {median} (median of {successes} successes, at most {longest}){over}"
+    ))
+}
+
 /// How the latest runs ended, one line each.
-fn outcomes(lock: &Value) -> String {
+fn outcomes(screen: &Screen, lock: &Value) -> Vec<String> {
     let lines = [
         ("last success", "lastSuccessAt"),
         ("last failure", "lastFailureAt"),
-        ("success expected by", "expectedBy"),
+        ("success expected", "expectedBy"),
         ("success missing since", "missingSince"),
     ];
     let given = lines.iter().filter(|(_, field)| !lock[field].is_null());
-    let mut text: String = given
-        .map(|(words, field)| format!("{words} {}\n", shown(&lock[field])))
-        .collect();
-    if let Some(row) = lock["skippedInARow"].as_u64().filter(|row| *row > 0) {
-        text.push_str(&format!("starts skipped since the latest grant: {row}\n"));
-    }
-    text
+    given
+        .map(|(words, field)| {
+            let time = shown(&lock[field]);
+            match *field {
+                // "since 3 h ago" would be wrong.
+                "missingSince" => {
+                    format!("{words} {} ({})", whole_seconds(&time), screen.ago(&time))
+                }
+                _ => format!("{words} {}", screen.ago(&time)),
+            }
+        })
+        .collect()
 }
 
-fn part<const N: usize>(columns: [Column; N], rows: &[Value]) -> Option<String> {
-    (!rows.is_empty()).then(|| as_table(columns, rows, ""))
+/// Links to the executions and to the logs of the tasks of the holders.
+fn links(screen: &Screen, holders: &[Value]) -> Option<String> {
+    let links = holders.iter().flat_map(|holder| {
+        let name = screen.name(holder["holder"].as_str().unwrap_or_default());
+        let executions = ["execution", "workflow"].map(|field| (field, &holder[field]));
+        let tasks = rows(holder, "tasks").iter().map(|task| ("logs", task));
+        executions
+            .into_iter()
+            .chain(tasks)
+            .filter_map(move |(what, of)| {
+                screen.link(&format!("{what} of {name}"), of["console"].as_str()?)
+            })
+    });
+    let links: String = links.map(|link| format!("{link}\n")).collect();
+    (!links.is_empty()).then_some(links)
+}
+
+fn part<const N: usize>(screen: &Screen, columns: [Column; N], rows: &[Value]) -> Option<String> {
+    (!rows.is_empty()).then(|| as_table(screen, columns, rows, ""))
 }
 
 fn rows<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
@@ -181,6 +236,22 @@ fn status(execution: &Value) -> Value {
 mod tests {
     use super::*;
 
+    fn screen() -> Screen {
+        Screen::plain(Some(120), "2026-03-01T06:10:00Z")
+    }
+
+    #[test]
+    fn a_run_that_takes_longer_than_usual_is_named() {
+        let usual = json!({ "successes": 17, "medianSeconds": 723.5, "longestSeconds": 1860.0 });
+        let usually = "a run usually takes 12 min (median of 17 successes, at most 31 min)";
+        for (longer, end) in [(true, "; x takes longer than usual"), (false, "")] {
+            let holders = [json!({ "holder": "x", "longerThanUsual": longer })];
+            let line = super::usual(&usual, &holders);
+            assert_eq!(line, Some(format!("{usually}{end}")));
+        }
+        assert_eq!(super::usual(&Value::Null, &[]), None);
+    }
+
     #[test]
     fn a_lock_is_shown_with_the_state_of_its_work() {
         let lock = json!({
@@ -200,17 +271,17 @@ mod tests {
         });
 
         assert_eq!(
-            text(&lock, &[]),
+            text(&screen(), &lock, &[]),
             "nightly: paused\n\
              The release of its holder.\n\
-             closed since 2026-03-01T06:00:00Z by jo: upgrade\n\
+             closed 10 min ago by jo: upgrade\n\
              permits: 1, waiters: 1\n\
              \n\
-             HOLDER  SINCE                 LEASE UNTIL           EXECUTION  WORK                                 PROGRESS\n\
-             x       2026-03-01T05:00:00Z  2026-03-01T06:01:00Z  running    4f runs, 5c stopped (exit code 137)  -\n\
+             HOLDER  GRANTED        LEASE ENDS  EXECUTION  WORK\n\
+             x       1 h 9 min ago  9 min ago   running    4f runs, 5c stopped (exit code 137)\n\
              \n\
-             POSITION  WAITER            SINCE  WAITS UNTIL  PROBLEM\n\
-             1         0123456789abcdef  -      -            its item is missing\n"
+             POSITION  WAITER            PROBLEM\n\
+             1         0123456789abcdef  its item is missing\n"
         );
     }
 
@@ -226,16 +297,16 @@ mod tests {
 
         let line =
             |circle| format!("its holder waits in a circle: {circle}; evict one of the holders");
-        let from_a = text(&a, std::slice::from_ref(&b));
+        let from_a = text(&screen(), &a, std::slice::from_ref(&b));
         assert!(
             from_a.contains(&line("a waits for b waits for a")),
             "{from_a}"
         );
-        let from_b = text(&b, std::slice::from_ref(&a));
+        let from_b = text(&screen(), &b, std::slice::from_ref(&a));
         assert!(
             from_b.contains(&line("b waits for a waits for b")),
             "{from_b}"
         );
-        assert!(!text(&a, &[lock("b", "z", "x")]).contains("circle"));
+        assert!(!text(&screen(), &a, &[lock("b", "z", "x")]).contains("circle"));
     }
 }

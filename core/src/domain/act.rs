@@ -41,17 +41,20 @@ pub enum ActKind {
     RestCleared,
     /// A run key was forgotten.
     Forgotten,
+    /// A run was started.
+    Started,
 }
 
 impl ActKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Paused,
         Self::Resumed,
         Self::Frozen,
         Self::Evicted,
         Self::RestCleared,
         Self::Forgotten,
+        Self::Started,
     ];
 
     /// The kind as the history and the responses spell it.
@@ -64,6 +67,7 @@ impl ActKind {
             Self::Evicted => "evicted",
             Self::RestCleared => "restCleared",
             Self::Forgotten => "forgotten",
+            Self::Started => "started",
         }
     }
 }

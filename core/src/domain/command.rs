@@ -40,6 +40,8 @@ pub enum Command {
     Open(Opening, AuditNote),
     /// Makes the run key of a run that has succeeded free.
     Forget(Forget),
+    /// Notes that an operator has started a run, which acquires the lock by itself.
+    NoteStart(AuditNote),
     /// Takes a place in the queue away, and never a permit.
     DropWaiter(DropWaiter),
     /// Notes the task that a run ended with.
@@ -350,6 +352,7 @@ impl Command {
             Self::Acquire(_)
             | Self::Freeze(_)
             | Self::Pause(..)
+            | Self::NoteStart(_)
             | Self::NoteTask(_)
             | Self::Mark(_)
             | Self::Forget(_)

@@ -90,6 +90,7 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
         Command::Pause(audit, until) => operator::pause(seen, audit, *until, now),
         Command::Open(opening, audit) => Ok(operator::open(seen, *opening, audit, now)),
         Command::Forget(forget) => operator::forget(seen, forget, now),
+        Command::NoteStart(audit) => Ok(operator::note_start(seen, audit, now)),
         Command::DropWaiter(drop) => Ok(operator::drop_waiter(seen, drop, now)),
         Command::NoteTask(note) => Ok(recover::note_task(seen, note)),
         Command::Reschedule => Ok(reschedule(seen, now)),

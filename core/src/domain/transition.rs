@@ -6,6 +6,7 @@
 //! ```
 
 use super::act::Act;
+use super::gate::Mode;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
@@ -23,6 +24,8 @@ use std::collections::BTreeMap;
 pub struct Snapshot {
     /// The record; `None` when the lock has none yet.
     pub record: Option<LockRecord>,
+    /// What closes a lock without a record; `None` if nothing does.
+    pub new_lock: Option<Mode>,
     /// The runs that a conflict or a read returned.
     pub runs: BTreeMap<RunId, Run>,
     /// The waiter that was read, and its side item if there is one.

@@ -54,6 +54,7 @@ pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     index::a_page_has_more_only_if_there_are_more_locks(&bench).await;
     index::the_acts_on_a_lock_come_oldest_first(&bench).await;
     index::all_acts_on_a_lock_come(&bench).await;
+    index::what_closes_new_locks_is_read_as_it_was_written(&bench).await;
     sizes::holders_of_any_visible_characters_keep_apart(&bench).await;
     sizes::the_largest_record_can_be_written_and_read(&bench).await;
 }

@@ -9,7 +9,7 @@ use super::{
     StoreError, shard,
 };
 use crate::domain::{
-    Act, Change, FencingToken, LockKey, LockRecord, Run, RunId, Timestamp, Waiter, WaiterId,
+    Act, Change, FencingToken, LockKey, LockRecord, Mode, Run, RunId, Timestamp, Waiter, WaiterId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     locks: Mutex<BTreeMap<LockKey, LockItems>>,
+    new_locks: Mutex<Option<Mode>>,
 }
 
 /// All items of one lock, as plain data.
@@ -101,6 +102,12 @@ impl MemoryStore {
         self.lock().get(lock).cloned().unwrap_or_default()
     }
 
+    fn new_locks_mode(&self) -> MutexGuard<'_, Option<Mode>> {
+        self.new_locks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<LockKey, LockItems>> {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,6 +121,10 @@ impl LockStore for MemoryStore {
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
         Ok(self.items(lock).record)
+    }
+
+    async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
+        Ok(self.new_locks_mode().clone())
     }
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
@@ -198,6 +209,13 @@ impl LockIndex for MemoryStore {
         let more = locks.len() > most;
         locks.truncate(most);
         Ok(LocksPage { locks, more })
+    }
+
+    async fn close_new_locks(&self, mode: Option<&Mode>) -> Result<Option<Mode>, StoreError> {
+        Ok(std::mem::replace(
+            &mut *self.new_locks_mode(),
+            mode.cloned(),
+        ))
     }
 
     async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {

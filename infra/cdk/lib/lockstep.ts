@@ -287,6 +287,8 @@ export class Lockstep extends Construct {
     this.attach('HandOverPolicy', roles(heartbeat, release, ...recovering), this.statements.handOver(this.eventBus));
     const stoppable = [this.statements.executions(`${this.stoppablePrefix}*`), ...this.holders()];
     this.attach('RecoveryPolicy', roles(...recovering), this.statements.recovery(stoppable));
+    const startable = [this.exclusiveRun.stateMachineArn, this.statements.stateMachines(`${this.stoppablePrefix}*`), ...(this.props.workflowArns ?? [])];
+    this.attach('StartPolicy', roles(this.operateFunction), [this.statements.startExecutions(startable)]);
     this.attach('ProtectionPolicy', roles(heartbeat, release), [this.statements.ofTasks('ecs:UpdateTaskProtection')]);
   }
 

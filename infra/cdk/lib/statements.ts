@@ -17,6 +17,11 @@ const INTERFACE_ACTIONS = ['ec2:CreateNetworkInterface', 'ec2:DescribeNetworkInt
 /** The partition of the key that seals task tokens. */
 const TOKEN_KEY = '#token-key';
 
+/** The partition of what closes locks that have no record yet: the pause of all locks. */
+const NEW_LOCKS = '#new-locks';
+
+const WRITE_ACTIONS = ['dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
+
 function allow(actions: string[], resources: string[], conditions?: iam.Conditions): iam.PolicyStatement {
   return new iam.PolicyStatement({ actions, resources, conditions });
 }
@@ -50,7 +55,7 @@ export class Statements {
 
   /** ListExecutions returns names and times of executions, never their input. */
   listExecutions(stateMachineArns: string[]): iam.PolicyStatement {
-    const every = this.arn('states', 'stateMachine', '*', ArnFormat.COLON_RESOURCE_NAME);
+    const every = this.stateMachines('*');
     return allow(['states:ListExecutions'], stateMachineArns.length ? stateMachineArns : [every]);
   }
 
@@ -69,8 +74,13 @@ export class Statements {
         'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': `${prefix}*` },
         Null: { 'dynamodb:LeadingKeys': 'false' },
       }),
+      allow(['dynamodb:GetItem'], [table.tableArn], {
+        'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': NEW_LOCKS },
+        Null: { 'dynamodb:LeadingKeys': 'false' },
+      }),
       // A Deny holds beside what else the grantee may do to this table.
-      this.deny(ITEM_ACTIONS, table, { 'ForAnyValue:StringNotLike': { 'dynamodb:LeadingKeys': `${prefix}*` } }),
+      this.deny(['dynamodb:GetItem'], table, { 'ForAnyValue:StringNotLike': { 'dynamodb:LeadingKeys': [`${prefix}*`, NEW_LOCKS] } }),
+      this.deny(WRITE_ACTIONS, table, { 'ForAnyValue:StringNotLike': { 'dynamodb:LeadingKeys': `${prefix}*` } }),
     ];
   }
 
@@ -149,6 +159,16 @@ export class Statements {
     return allow(['events:PutEvents'], [bus.eventBusArn], { StringEquals: { 'events:source': 'lockstep' } });
   }
 
+  /** State machines of a name, which may have a `*`. */
+  stateMachines(name: string): string {
+    return this.arn('states', 'stateMachine', name, ArnFormat.COLON_RESOURCE_NAME);
+  }
+
+  /** What an operator may start again. */
+  startExecutions(stateMachineArns: string[]): iam.PolicyStatement {
+    return allow(['states:StartExecution'], stateMachineArns);
+  }
+
   recovery(stoppable: string[]): iam.PolicyStatement[] {
     return [
       allow(['states:StopExecution'], stoppable),
@@ -181,7 +201,11 @@ export class Statements {
   /** A holder in a container: its items, and evidence whether a holder in its way is dead. */
   container(table: dynamodb.ITable, bus: events.IEventBus, executions: string[], prefix?: string): iam.PolicyStatement[] {
     const items = prefix === undefined
-      ? [this.items(table), this.denyTokenKey(ITEM_ACTIONS, table)]
+      ? [
+        this.items(table),
+        this.denyTokenKey(ITEM_ACTIONS, table),
+        this.deny(WRITE_ACTIONS, table, { 'ForAnyValue:StringEquals': { 'dynamodb:LeadingKeys': NEW_LOCKS } }),
+      ]
       : this.itemsOfPrefix(table, prefix);
     return [
       ...items,
@@ -257,7 +281,7 @@ export class Statements {
   /** The workflows of exclusive-run, and the executions that exclusive-run has named. */
   runWorkflows(stateMachineArns: string[], executions: string[]): iam.PolicyStatement[] {
     return [
-      allow(['states:StartExecution'], stateMachineArns),
+      this.startExecutions(stateMachineArns),
       allow(['states:DescribeExecution', 'states:StopExecution'], executions),
     ];
   }

@@ -20,10 +20,11 @@
 //! ECS may never show the end of a task whose host is gone. `abandon` frees the permit then, on the word of the operator.
 //! The fencing token is the only protection from there on, and the history says so.
 
+use super::find::{Found, find, only_holder};
 use super::holder::judge;
 use super::show::existing;
 use super::{ACT_TIME, POLL_INTERVAL};
-use crate::contract::{CheckedDropWaiter, CheckedEvict, EvictResponse, EvictStatus};
+use crate::contract::{CheckedDropWaiter, CheckedEvict, CheckedWaiter, EvictResponse, EvictStatus};
 use lockstep::clock::Clock;
 use lockstep::contract::InvalidRequest;
 use lockstep::error::Error;
@@ -31,11 +32,20 @@ use lockstep::events::Events;
 use lockstep::service::alerts::About;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
-    Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease, LockKey, Mark, Outcome, Recover,
-    RecoveryBasis, RunOutcome, WaiterId,
+    AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease, LockKey, Mark,
+    Outcome, Recover, RecoveryBasis, RunOutcome, WaiterId,
 };
 use lockstep_core::recovery::{Inspection, Life};
 use lockstep_core::store::{LockStore, StoreError};
+
+/// A holder that is evicted.
+struct Eviction {
+    lock: LockKey,
+    holder: HolderId,
+    /// Also if it is alive.
+    force: bool,
+    audit: AuditNote,
+}
 
 /// Why an eviction is refused whose holder has shown a sign of life since it was judged.
 const RENEWED: &str = "it has renewed its lease meanwhile";
@@ -50,24 +60,35 @@ pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     evict: CheckedEvict,
 ) -> Result<EvictResponse, Error> {
-    let CheckedEvict { lock, holder, .. } = &evict;
-    let record = existing(deps, lock).await?;
-    let Some(lease) = record.holders.get(holder) else {
-        let waiter = WaiterId::of(holder);
-        if record.queue.contains_key(&waiter) {
-            let CheckedEvict { lock, audit, .. } = evict;
-            let drop = CheckedDropWaiter {
-                lock,
-                waiter,
-                audit,
-            };
-            return drop_waiter(deps, drop).await;
-        }
-        let rule = format!("a holder or a waiter of lock {lock}");
-        return Err(InvalidRequest::new("holder", format!("\"{holder}\""), rule).into());
+    let CheckedEvict {
+        lock,
+        holder,
+        force,
+        abandon,
+        audit,
+    } = evict;
+    let record = existing(deps, &lock).await?;
+    let holder = match &holder {
+        None => only_holder(deps, &lock, &record)?,
+        Some(called) => match find(deps, &lock, &record, called).await? {
+            Found::Waiter(waiter, _) => return drop_one(deps, &lock, &waiter, &audit).await,
+            Found::Holder(holder) if abandon && called.whole().as_ref() != Some(&holder) => {
+                let rule = format!("a whole name, where `abandon` is given: {holder}");
+                return Err(InvalidRequest::new("holder", format!("\"{called}\""), rule).into());
+            }
+            Found::Holder(holder) => holder,
+        },
     };
-    if evict.abandon {
-        return abandon(deps, &evict, lease).await;
+    let lease = &record.holders[&holder];
+    let evict = Eviction {
+        lock,
+        holder,
+        force,
+        audit,
+    };
+    let Eviction { lock, holder, .. } = &evict;
+    if abandon {
+        return free_abandoned(deps, &evict, lease).await;
     }
     match judge(deps, lock, holder, lease).await?.life(deps.now()) {
         Life::Alive(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
@@ -88,12 +109,12 @@ pub(super) async fn run<P: Ports>(
 /// work is left of it.
 ///
 /// An eviction has to come first: it has all calls made that may stop the work, and proof that none of them helped.
-async fn abandon<P: Ports>(
+async fn free_abandoned<P: Ports>(
     deps: &Deps<P>,
-    evict: &CheckedEvict,
+    evict: &Eviction,
     lease: &Lease,
 ) -> Result<EvictResponse, Error> {
-    let CheckedEvict { lock, holder, .. } = evict;
+    let Eviction { lock, holder, .. } = evict;
     if lease.exit.evicted().is_none() {
         let rule = format!("left out until {holder} is being stopped: evict it with `force` first");
         return Err(InvalidRequest::new("abandon", "true", rule).into());
@@ -124,11 +145,11 @@ fn protection(token: FencingToken) -> String {
 /// `Lockstep.LockHeld` where the holder has changed since it was judged.
 async fn free<P: Ports>(
     deps: &Deps<P>,
-    evict: &CheckedEvict,
+    evict: &Eviction,
     lease: &Lease,
     reason: String,
 ) -> Result<(), Error> {
-    let CheckedEvict { lock, holder, .. } = evict;
+    let Eviction { lock, holder, .. } = evict;
     let command = Command::Recover(Recover {
         holder: holder.clone(),
         token: lease.token,
@@ -162,10 +183,10 @@ async fn free<P: Ports>(
 /// all the same.
 async fn stop<P: Ports>(
     deps: &Deps<P>,
-    evict: &CheckedEvict,
+    evict: &Eviction,
     lease: &Lease,
 ) -> Result<EvictResponse, Error> {
-    let CheckedEvict {
+    let Eviction {
         lock,
         holder,
         audit,
@@ -219,7 +240,30 @@ pub(super) async fn drop_waiter<P: Ports>(
         waiter,
         audit,
     } = drop;
-    let item = match deps.store().load_waiter(&lock, &waiter).await {
+    let waiter = match waiter {
+        CheckedWaiter::Id(id) => id,
+        CheckedWaiter::Called(called) => {
+            let record = existing(deps, &lock).await?;
+            match find(deps, &lock, &record, &called).await? {
+                Found::Waiter(id, _) => id,
+                Found::Holder(_) => {
+                    let rule = format!("a waiter of lock {lock}");
+                    let given = format!("\"{called}\"");
+                    return Err(InvalidRequest::new("holder", given, rule).into());
+                }
+            }
+        }
+    };
+    drop_one(deps, &lock, &waiter, &audit).await
+}
+
+async fn drop_one<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    waiter: &WaiterId,
+    audit: &AuditNote,
+) -> Result<EvictResponse, Error> {
+    let item = match deps.store().load_waiter(lock, waiter).await {
         Err(StoreError::Corrupt { .. }) => None,
         item => item?,
     };
@@ -229,7 +273,7 @@ pub(super) async fn drop_waiter<P: Ports>(
         holder: holder.clone(),
         audit: audit.clone(),
     });
-    if deps.carry_out(&lock, &command).await? == Outcome::Unchanged {
+    if deps.carry_out(lock, &command).await? == Outcome::Unchanged {
         let rule = format!("a waiter of lock {lock}");
         return Err(InvalidRequest::new("id", format!("\"{waiter}\""), rule).into());
     }
@@ -237,7 +281,7 @@ pub(super) async fn drop_waiter<P: Ports>(
         .clone()
         .or_else(|| HolderId::new(waiter.as_str()).ok());
     if let Some(named) = &named {
-        let event = about(&lock, named, deps.now()).freed(RunOutcome::Evicted, &audit.signed());
+        let event = about(lock, named, deps.now()).freed(RunOutcome::Evicted, &audit.signed());
         deps.events.publish(vec![event]).await;
     }
     let name = holder.map_or_else(|| waiter.to_string(), |holder| holder.to_string());

@@ -5,7 +5,7 @@
 //! writes nothing: they come from the log of events, and where that cannot be read the page names
 //! the problem in place of an error.
 
-use super::TIME_MAX;
+use super::{AT_ONCE, TIME_MAX};
 use crate::contract::{CheckedHistory, HistoryEntry, HistoryResponse};
 use lockstep::contract::EventKind;
 use lockstep::error::Error;
@@ -14,6 +14,7 @@ use lockstep::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timestamp, rfc3339};
 use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore};
+use std::collections::VecDeque;
 
 /// The kinds of events that are in the history as starts without a permit, and their outcomes there.
 const NOT_STARTED: [(EventKind, &str); 4] = [
@@ -35,15 +36,18 @@ where
     let (mut entries, mut problem) = (Vec::new(), None);
     let mut runs_left = asked.limit;
     let mut at = asked.after.clone();
+    let mut names = VecDeque::new();
+    let starts = starts_of_all(deps, &asked).await;
     loop {
-        let Some((lock, after)) = next_lock(deps, &asked.scope, at.take()).await? else {
+        let next = next_lock(deps, &asked.scope, at.take(), &mut names).await?;
+        let Some((lock, after)) = next else {
             return Ok(HistoryResponse {
                 entries,
                 problem,
                 next: None,
             });
         };
-        let page = page_of(deps, &asked, &lock, after, runs_left).await?;
+        let page = page_of(deps, &asked, &lock, after, runs_left, starts.as_ref()).await?;
         runs_left = runs_left.saturating_sub(page.runs);
         entries.extend(page.entries);
         problem = problem.or(page.problem);
@@ -69,12 +73,29 @@ where
     }
 }
 
+/// The starts without a permit of all locks, where the time that was asked for has a beginning. One request for each lock
+/// would be throttled (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>).
+async fn starts_of_all<P: Ports>(deps: &Deps<P>, asked: &CheckedHistory) -> Option<LoggedEvents> {
+    let is_bounded = asked.from > Timestamp::default();
+    let of_several = matches!(asked.scope, HistoryScope::Prefix(_));
+    if !(of_several && is_bounded && asked.filter.is_open()) {
+        return None;
+    }
+    not_started(deps, &asked.scope, asked.from, after(asked.to)).await
+}
+
+/// The time behind `time`.
+fn after(time: Timestamp) -> Timestamp {
+    Timestamp::from_millis(time.millis().saturating_add(1))
+}
+
 /// The lock to go on with, and behind which run. A lock of a prefix is at its end behind
-/// [`FencingToken::NONE`].
+/// [`FencingToken::NONE`]. `names` are the next ones.
 async fn next_lock<P: Ports>(
     deps: &Deps<P>,
     scope: &HistoryScope,
     at: Option<(LockKey, Option<FencingToken>)>,
+    names: &mut VecDeque<LockKey>,
 ) -> Result<Option<(LockKey, Option<FencingToken>)>, Error>
 where
     P::Store: LockIndex,
@@ -89,9 +110,12 @@ where
     match at {
         Some((lock, after)) if after != Some(FencingToken::NONE) => Ok(Some((lock, after))),
         ended => {
-            let after = ended.map(|(lock, _)| lock);
-            let page = deps.store().locks(prefix, after.as_ref(), 1).await?;
-            Ok(page.locks.into_iter().next().map(|lock| (lock, None)))
+            if names.is_empty() {
+                let after = ended.map(|(lock, _)| lock);
+                let page = deps.store().locks(prefix, after.as_ref(), AT_ONCE).await?;
+                names.extend(page.locks);
+            }
+            Ok(names.pop_front().map(|lock| (lock, None)))
         }
     }
 }
@@ -108,20 +132,22 @@ pub(super) struct LockPage {
     pub(super) skips: Option<Vec<Timestamp>>,
     /// Why starts may be missing.
     problem: Option<String>,
-    /// The number of runs that were read for them.
+    /// The number of runs of the time that was asked for.
     runs: usize,
     /// The run behind which there are more; `None` at the end.
-    next: Option<FencingToken>,
+    pub(super) next: Option<FencingToken>,
 }
 
 /// Up to `most` runs of `lock` from behind `after`, and the acts and the starts without a permit of the time
-/// that they cover. So each of those is on one page, although they have no fencing token.
+/// that they cover. So each of those is on one page, although they have no fencing token. `starts` are those of all
+/// locks, where they have been read.
 pub(super) async fn page_of<P: Ports>(
     deps: &Deps<P>,
     asked: &CheckedHistory,
     lock: &LockKey,
     after: Option<FencingToken>,
     most: usize,
+    starts: Option<&LoggedEvents>,
 ) -> Result<LockPage, Error>
 where
     P::Store: LockIndex,
@@ -137,9 +163,10 @@ where
     let next = page.next.filter(|token| !oldest(*token));
     let low = next.map_or(asked.from, FencingToken::granted_at);
     let high = after.map_or(Timestamp::MAX, FencingToken::granted_at);
-    let runs = page.runs.len();
+    let of_time = page.runs.iter().filter(|run| !oldest(run.token));
+    let runs = of_time.clone().count();
     let mut entries: Vec<(Timestamp, HistoryEntry)> = Vec::new();
-    for run in page.runs.iter().filter(|run| !oldest(run.token)) {
+    for run in of_time {
         let entry = HistoryEntry::run(lock, run);
         entries.extend(entry.map(|entry| (run.token.granted_at(), entry)));
     }
@@ -149,19 +176,26 @@ where
             entries.push((act.at, HistoryEntry::act(lock, act)));
         }
     }
-    let high = high.min(Timestamp::from_millis(asked.to.millis() + 1));
-    let logged = not_started(deps, lock, low, high).await;
-    let starts = logged.iter().flat_map(|logged| &logged.events);
-    entries.extend(starts.filter_map(|event| Some((event.at, entry_of_start(event)?))));
+    let high = high.min(self::after(asked.to));
+    let mut of_lock = None;
+    if starts.is_none() && asked.filter.is_open() {
+        of_lock = not_started(deps, &HistoryScope::Lock(lock.clone()), low, high).await;
+    }
+    let logged = starts.or(of_lock.as_ref());
+    let events = logged.iter().flat_map(|logged| &logged.events);
+    let own = events.filter(|event| event.lock == *lock && (low..high).contains(&event.at));
+    entries.extend(own.filter_map(|event| Some((event.at, entry_of_start(event)?))));
     entries.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let wanted = entries.into_iter().map(|(_, entry)| entry);
+    let wanted = wanted.filter(|entry| asked.filter.has(entry));
     let leases = page.runs.into_iter();
     let leases = leases.filter_map(|run| Some((run.holder, *run.lease?)));
     Ok(LockPage {
         leases: leases.collect(),
         acts,
-        entries: collapsed(entries.into_iter().map(|(_, entry)| entry)),
-        skips: logged.as_ref().and_then(skips),
-        problem: logged.and_then(|logged| logged.problem),
+        entries: collapsed(wanted),
+        skips: logged.and_then(skips),
+        problem: logged.and_then(|logged| logged.problem.clone()),
         runs,
         next,
     })
@@ -170,12 +204,12 @@ where
 /// The starts without a permit from `from` to before `before`.
 async fn not_started<P: Ports>(
     deps: &Deps<P>,
-    lock: &LockKey,
+    scope: &HistoryScope,
     from: Timestamp,
     before: Timestamp,
 ) -> Option<LoggedEvents> {
     let query = EventQuery {
-        scope: &HistoryScope::Lock(lock.clone()),
+        scope,
         kinds: &NOT_STARTED.map(|(kind, _)| kind),
         from,
         before,

@@ -2,6 +2,7 @@
 
 use crate::contract::{ExecutionView, HolderView, NextView, TaskView};
 use lockstep::error::Error;
+use lockstep::events::console;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
     ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
@@ -149,6 +150,7 @@ fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> Exe
     };
     ExecutionView {
         arn: arn.map(ToString::to_string),
+        console: arn.and_then(console::execution),
         status,
         stopped_at: stopped_at.map(rfc3339),
         hidden,

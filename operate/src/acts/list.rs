@@ -5,7 +5,7 @@
 
 use super::show::in_a_row;
 use super::{TIME_MAX, concurrently};
-use crate::contract::{CheckedList, ListResponse, LockSummary};
+use crate::contract::{CheckedList, ListResponse, LockSummary, NewLocksView};
 use futures_util::future::join;
 use futures_util::stream::StreamExt;
 use lockstep::contract::{EventKind, parse_time};
@@ -25,8 +25,13 @@ where
     P::Store: LockIndex,
 {
     let scope = HistoryScope::Prefix(list.prefix.clone());
+    let new_locks = match list.after {
+        None => deps.store().new_locks().await?,
+        Some(_) => None,
+    };
     let (listed, skips) = join(page(deps, list), skips(deps, &scope)).await;
     let mut listed = listed?;
+    listed.new_locks = NewLocksView::of(new_locks.as_ref(), deps.now());
     if let Some(skips) = skips {
         for lock in &mut listed.locks {
             let granted = lock.granted_at.as_deref();
@@ -105,7 +110,11 @@ where
             .or(after);
         if !more || found.len() == list.limit || deps.now() >= deadline {
             let next = after.filter(|_| more).map(|lock| lock.to_string());
-            return Ok(ListResponse { locks: found, next });
+            return Ok(ListResponse {
+                locks: found,
+                new_locks: None,
+                next,
+            });
         }
     }
 }

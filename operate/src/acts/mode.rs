@@ -6,7 +6,7 @@
 
 use super::show::existing;
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
-use crate::contract::{CheckedMode, FailedLock, ModeResponse, Scope};
+use crate::contract::{CheckedMode, FailedLock, ModeResponse, NewLocks, Scope};
 use futures_util::stream::{StreamExt, TryStreamExt};
 use lockstep::clock::Clock;
 use lockstep::contract::EventKind;
@@ -14,8 +14,13 @@ use lockstep::error::Error;
 use lockstep::events::{Event, Events};
 use lockstep::service::alerts::operated;
 use lockstep::service::{Deps, Ports};
-use lockstep_core::domain::{AuditNote, Command, LockKey, LockRecord, Outcome, Timestamp};
+use lockstep_core::domain::{AuditNote, Command, LockKey, LockRecord, Mode, Outcome, Timestamp};
 use lockstep_core::store::{LockIndex, LockStore};
+use std::time::Duration;
+
+/// Longest time that a start takes from its read to its write: a function has six seconds for it, and a process eight for
+/// each request.
+const STARTS_END: Duration = Duration::from_secs(10);
 
 /// Most held locks that a response names.
 const HELD_MAX: usize = 100;
@@ -40,6 +45,10 @@ pub(super) async fn run<P: Ports>(
 where
     P::Store: LockIndex,
 {
+    let new_locks = match &act.scope {
+        Scope::Prefix(prefix, None) if prefix.is_empty() => Some(new_locks(deps, command).await?),
+        _ => None,
+    };
     let deadline = deps.now().plus(ACT_TIME);
     let (mut response, locks) = match &act.scope {
         Scope::Lock(lock) => {
@@ -51,6 +60,7 @@ where
             several(deps, command, &act.audit, prefix, after, deadline).await?
         }
     };
+    response.new_locks = new_locks;
     if act.drain {
         let held = drain(deps, locks, deadline).await?;
         response.drained = Some(held.is_empty());
@@ -58,6 +68,31 @@ where
         response.held = named.map(ToString::to_string).collect();
     }
     Ok(response)
+}
+
+/// Closes the locks that have no record yet, or opens them, before the order goes to those that have one.
+///
+/// A start that has read how new locks begin a moment ago may write its record after this. So the locks are listed only when
+/// each such start has ended and the index shows its lock.
+async fn new_locks<P: Ports>(deps: &Deps<P>, command: &Command) -> Result<NewLocks, Error>
+where
+    P::Store: LockIndex,
+{
+    let mode = match command {
+        Command::Pause(audit, until) => Some(Mode::Paused {
+            note: audit.signed(),
+            until: *until,
+        }),
+        _ => None,
+    };
+    let before = deps.store().close_new_locks(mode.as_ref()).await?;
+    if before != mode {
+        deps.clock().sleep(STARTS_END).await;
+    }
+    Ok(match mode {
+        Some(_) => NewLocks::Paused,
+        None => NewLocks::Open,
+    })
 }
 
 /// The locks of a prefix, in the order of their names, and those among them that are as requested

@@ -8,7 +8,8 @@ use super::frees::frees;
 use super::holder::{judge, next_view, through, view};
 use super::{concurrently, history};
 use crate::contract::{
-    CheckedHistory, ClosedView, HolderView, LockState, OutcomesView, ShowResponse, WaiterView,
+    CheckedHistory, ClosedView, HistoryEntry, HistoryFilter, HolderView, LockState, OutcomesView,
+    ShowResponse, UsualView, WaiterView,
 };
 use futures_util::stream::TryStreamExt;
 use lockstep::contract::InvalidRequest;
@@ -23,6 +24,9 @@ const WAITERS_MAX: usize = 100;
 
 /// The runs in `last`.
 const LAST_RUNS: usize = 5;
+
+/// The runs before them that the usual length of a run is computed from, too.
+const EARLIER_RUNS: usize = 15;
 
 /// Shows one lock. A call to another service that fails is shown at the holder that it was about,
 /// and does not hide the rest.
@@ -40,12 +44,14 @@ where
     let judged = holders.iter().map(|(holder, _)| holder).zip(&verdicts);
     let everything = CheckedHistory {
         scope: HistoryScope::Lock(lock.clone()),
+        filter: HistoryFilter::default(),
         from: Timestamp::default(),
         to: Timestamp::MAX,
         limit: LAST_RUNS,
         after: None,
     };
-    let last = history::page_of(deps, &everything, lock, None, LAST_RUNS).await?;
+    let last = history::page_of(deps, &everything, lock, None, LAST_RUNS, None).await?;
+    let usual = usual(deps, lock, &last).await?;
     let granted = record.last_token.granted_at();
     // Runs that lost their permit and work on (`yield`) are in no record, and the history has their
     // lease.
@@ -71,6 +77,9 @@ where
         permits: record.permits.get(),
         holders: judged
             .map(|(holder, verdict)| HolderView {
+                longer_than_usual: usual
+                    .as_ref()
+                    .is_some_and(|usual| usual.is_exceeded(&verdict.lease, now)),
                 next: verdict
                     .next(now)
                     .and_then(|next| through(&record, next))
@@ -83,8 +92,34 @@ where
         outcomes: OutcomesView::of(&record, now),
         rests_until: (record.gate.not_before > now).then(|| rfc3339(record.gate.not_before)),
         without_permit: ended.into_iter().flatten().collect(),
+        usual,
         last: last.entries,
     })
+}
+
+/// How long runs of the lock usually take: by the runs of `last` and those before them.
+async fn usual<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+    last: &history::LockPage,
+) -> Result<Option<UsualView>, Error> {
+    let mut lengths: Vec<_> = last
+        .entries
+        .iter()
+        .filter_map(HistoryEntry::success)
+        .collect();
+    if let Some(token) = last.next {
+        let earlier = deps
+            .store()
+            .history(lock, Some(token), EARLIER_RUNS)
+            .await?;
+        let earlier = earlier
+            .runs
+            .iter()
+            .filter_map(|run| HistoryEntry::run(lock, run));
+        lengths.extend(earlier.filter_map(|entry| entry.success()));
+    }
+    Ok(UsualView::of(lengths))
 }
 
 /// How many of `skips` came after the latest grant.

@@ -5,12 +5,14 @@ mod evict;
 mod history;
 mod list;
 mod scope;
+mod start;
 
 pub use clear::{CheckedClearRest, CheckedForget, ClearRestRequest, ForgetRequest};
-pub use evict::{CheckedDropWaiter, CheckedEvict, DropWaiterRequest, EvictRequest};
-pub use history::{CheckedHistory, HistoryRequest};
+pub use evict::{CheckedDropWaiter, CheckedEvict, CheckedWaiter, DropWaiterRequest, EvictRequest};
+pub use history::{CheckedHistory, HistoryFilter, HistoryRequest};
 pub use list::{CheckedList, ListRequest, ShowRequest};
 pub use scope::{CheckedMode, ModeRequest, Scope};
+pub use start::{CheckedStart, StartRequest};
 
 use lockstep::contract::{InvalidRequest, parse, quoted, text};
 use lockstep_core::domain::{AuditNote, HolderId, Invalid, LockKey, Retention, Timestamp};
@@ -42,6 +44,8 @@ pub enum ActRequest {
     ClearRest(ClearRestRequest),
     /// Makes the run key of a run that has succeeded free.
     Forget(ForgetRequest),
+    /// Starts a run again.
+    Start(StartRequest),
     /// Says which version of the code answers.
     Version(VersionRequest),
 }
@@ -73,6 +77,8 @@ pub enum CheckedAct {
     ClearRest(CheckedClearRest),
     /// Makes the run key of a run that has succeeded free.
     Forget(CheckedForget),
+    /// Starts a run again.
+    Start(CheckedStart),
     /// Says which version of the code answers.
     Version,
 }
@@ -136,6 +142,9 @@ impl ActRequest {
             Some("forget") => parse::<ForgetRequest>(rest)?
                 .check(retention)
                 .map(CheckedAct::Forget),
+            Some("start") => parse::<StartRequest>(rest)?
+                .check(retention)
+                .map(CheckedAct::Start),
             Some("version") => parse::<VersionRequest>(rest).map(|_| CheckedAct::Version),
             _ => Err(unknown(&act, surface)),
         }
@@ -158,6 +167,7 @@ impl Surface {
                 "drop-waiter",
                 "clear-rest",
                 "forget",
+                "start",
                 "version",
             ],
         }

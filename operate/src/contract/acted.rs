@@ -29,9 +29,23 @@ pub struct ModeResponse {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub held: Vec<String>,
+    /// With `all`, in the first response: how locks begin that have no record yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_locks: Option<NewLocks>,
     /// The time of the call was over: send the same request with it as `next` for the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// How locks begin that have no record yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum NewLocks {
+    /// They grant permits.
+    Open,
+    /// They are paused, as all locks are.
+    Paused,
 }
 
 /// A lock that an act has not changed.
@@ -105,6 +119,40 @@ pub enum ClearStatus {
     Forgotten,
 }
 
+/// What came of starting a run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StartResponse {
+    /// The lock.
+    pub lock: String,
+    /// Whether a run was started.
+    pub status: StartStatus,
+    /// The state machine.
+    pub state_machine_arn: String,
+    /// The execution whose input the run has.
+    pub from: String,
+    /// The new execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_arn: Option<String>,
+    /// The run key of the run that is started again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_key: Option<String>,
+    /// The same for people.
+    pub message: String,
+}
+
+/// Whether a run was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum StartStatus {
+    /// With `dryRun`: it would be started.
+    WouldStart,
+    /// It was started.
+    Started,
+}
+
 /// The response to an act.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -128,6 +176,8 @@ pub enum ActResponse {
     ClearRest(ClearResponse),
     /// A run key was forgotten.
     Forget(ClearResponse),
+    /// A run was started again.
+    Start(StartResponse),
     /// The version of the code.
     Version(VersionResponse),
 }

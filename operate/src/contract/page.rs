@@ -50,7 +50,7 @@ pub const PAGE_DEFAULT: usize = 100;
 pub const PREFIX_FIELD: &str = "namePrefix";
 
 /// The acts that pages have buttons for.
-const PAGE_ACTS: &str = "one of pause, resume, evict";
+const PAGE_ACTS: &str = "one of pause, resume, evict, start";
 
 impl PageRequest {
     /// The request in an event of a custom widget; `None` for any other event.
@@ -221,6 +221,7 @@ impl PageRequest {
                 Scope::Prefix(..) => None,
             },
             CheckedAct::Evict(evict) => Some(evict.lock.clone()),
+            CheckedAct::Start(start) => Some(start.lock.clone()),
             _ => {
                 let given = self.fields["act"].as_str().map(quoted);
                 return Err(InvalidRequest::new(

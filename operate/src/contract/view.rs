@@ -3,10 +3,12 @@
 mod history;
 mod holder;
 mod outcomes;
+mod usual;
 
 pub use history::{HistoryEntry, HistoryResponse};
 pub use holder::{EndingView, ExecutionView, HolderView, NextView, TaskView};
 pub use outcomes::OutcomesView;
+pub use usual::UsualView;
 
 use lockstep_core::domain::{
     Act, ActKind, LockKey, LockRecord, Mode, Timestamp, Waiter, WaiterId, rfc3339,
@@ -42,9 +44,24 @@ pub enum LockState {
 pub struct ListResponse {
     /// The locks, by name.
     pub locks: Vec<LockSummary>,
+    /// Why locks that have no record yet begin paused; none if they begin open. In the first response of a list only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_locks: Option<NewLocksView>,
     /// Send it as `next` for the rest of the list. A page may be short, or empty, and have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// The pause of all locks that have no record yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NewLocksView {
+    /// The note of the operator.
+    pub note: String,
+    /// When the pause is over; none if that takes a `resume` of all locks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// A lock in a list.
@@ -116,6 +133,9 @@ pub struct ShowResponse {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub without_permit: Vec<HolderView>,
+    /// How long a run usually takes; none with less than three successes among the latest 20 runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usual: Option<UsualView>,
     /// The latest runs that have ended, and the acts between them, newest first.
     pub last: Vec<HistoryEntry>,
 }
@@ -223,6 +243,18 @@ fn note(mode: &Mode, now: Timestamp) -> Option<&str> {
         mode if mode.is_open(now) => None,
         Mode::Open => None,
         Mode::Paused { note, .. } | Mode::Frozen { note } => Some(note),
+    }
+}
+
+impl NewLocksView {
+    /// The view of what closes new locks; `None` if they begin open at `now`.
+    #[must_use]
+    pub fn of(mode: Option<&Mode>, now: Timestamp) -> Option<Self> {
+        let mode = mode?;
+        Some(Self {
+            note: note(mode, now)?.to_owned(),
+            until: mode.pause_end().map(rfc3339),
+        })
     }
 }
 

@@ -4,9 +4,11 @@
 //! Functions and ECS is on the page of the lock: a list of hundreds must not wait for it.
 
 use super::html::{Action, Html};
-use super::text::{STATES, short, state, time};
+use super::text::{STATES, state, time};
 use super::{Frame, Notice, page, show_notices};
-use crate::contract::{CheckedList, ListResponse, LockSummary, PAGE_MAX, PREFIX_FIELD};
+use crate::contract::{
+    CheckedList, ListResponse, LockSummary, PAGE_MAX, PREFIX_FIELD, short_name, with_short_names,
+};
 use serde_json::json;
 
 /// What a column shows of a lock: the text, and a longer one beside it.
@@ -37,6 +39,15 @@ pub fn list(
     page(frame, |html| {
         show_notices(html, notices);
         filter(html, frame, asked);
+        if let Some(closed) = &found.new_locks {
+            let until = closed.until.as_deref().map(time);
+            let until = until.unwrap_or_else(|| "all are resumed".to_owned());
+            let text = format!(
+                "Locks that have not run yet are paused until {until}: {}",
+                closed.note
+            );
+            html.line("p", &[], &text);
+        }
         table(html, frame, &found.locks);
         if found.locks.is_empty() && found.next.is_none() {
             html.line("p", &[("class", "dim")], "No lock is like this.");
@@ -172,8 +183,8 @@ fn holder(lock: &LockSummary) -> Cell {
     };
     let more = lock.holders.len() - 1;
     let text = match more {
-        0 => short(first).to_owned(),
-        _ => format!("{} and {more} more", short(first)),
+        0 => short_name(first),
+        _ => format!("{} and {more} more", short_name(first)),
     };
     (text, Some(lock.holders.join(", ")))
 }
@@ -215,5 +226,6 @@ fn waiting(lock: &LockSummary) -> Cell {
 }
 
 fn note(lock: &LockSummary) -> Cell {
-    (lock.note.clone().unwrap_or_default(), None)
+    let note = lock.note.as_deref().map(with_short_names);
+    (note.unwrap_or_default(), lock.note.clone())
 }

@@ -5,10 +5,11 @@
 //! lock and what becomes of its runs.
 
 use super::html::{Action, Html, headings};
-use super::text::{short, state, time};
+use super::text::{length, state, time};
 use super::{Frame, Notice, page, runs, show_notices, timeline, to_list};
 use crate::contract::{
-    ExecutionView, HistoryEntry, HolderView, LockState, ShowResponse, WaiterView,
+    ExecutionView, HistoryEntry, HolderView, LockState, ShowResponse, UsualView, WaiterView,
+    short_name, with_short_names,
 };
 use serde_json::{Value, json};
 
@@ -40,7 +41,7 @@ pub fn lock(frame: &Frame<'_>, shown: &LockPage<'_>) -> String {
             let class = format!("state {word}");
             html.line("span", &[("class", &class)], word);
         });
-        html.line("p", &[], &lock.frees);
+        html.line("p", &[], &with_short_names(&lock.frees));
         closed(html, lock);
         outcomes(html, lock);
         controls(html, frame, shown);
@@ -56,10 +57,10 @@ pub fn lock(frame: &Frame<'_>, shown: &LockPage<'_>) -> String {
 fn closed(html: &mut Html, lock: &ShowResponse) {
     if let Some(closed) = &lock.closed {
         html.element("p", &[], |html| {
-            html.line("b", &[], &closed.note);
+            html.line("b", &[], &with_short_names(&closed.note));
             let parts = [
                 (" since ", closed.since.as_deref().map(time)),
-                (" by ", closed.actor.clone()),
+                (" by ", closed.actor.as_deref().map(short_name)),
                 (" until ", closed.until.as_deref().map(time)),
             ];
             for (word, part) in parts {
@@ -102,10 +103,21 @@ fn outcomes(html: &mut Html, lock: &ShowResponse) {
     let given = parts.into_iter();
     let sentences: Vec<_> = given
         .filter_map(|(word, part)| Some(format!("{word}{}.", part?)))
+        .chain(lock.usual.as_ref().map(usual))
         .collect();
     if !sentences.is_empty() {
         html.line("p", &[], &sentences.join(" "));
     }
+}
+
+/// How long a run usually takes.
+fn usual(usual: &UsualView) -> String {
+    format!(
+        "A run usually takes {}, the median of {} successes, and took {} at most.",
+        length(usual.median_seconds),
+        usual.successes,
+        length(usual.longest_seconds)
+    )
 }
 
 /// The form with who acts and why, and the buttons that open and close the lock.
@@ -138,6 +150,17 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
             _ => &pause,
         };
         act(html, frame, label, body, question);
+        let question = format!(
+            "Start the workflow of the latest run of lock {} again, with the input that it had?",
+            lock.lock
+        );
+        act(
+            html,
+            frame,
+            "Start again",
+            &json!({ "act": "start", "lock": lock.lock }),
+            &question,
+        );
     });
 }
 
@@ -200,7 +223,7 @@ fn holders(html: &mut Html, frame: &Frame<'_>, lock: &ShowResponse) {
         for holder in &lock.holders {
             html.element("tr", &[], |html| {
                 let name = holder.holder.as_str();
-                html.line("td", &[("title", name)], short(name));
+                html.line("td", &[("title", name)], &short_name(name));
                 html.line("td", &[("class", "fixed")], &time(&holder.since));
                 let ended = if holder.expired { " (ended)" } else { "" };
                 let lease = format!("{}{ended}", time(&holder.expires_at));
@@ -235,9 +258,14 @@ fn work(holder: &HolderView) -> String {
     parts.extend(of("workflow", &holder.workflow));
     parts.extend(holder.tasks.iter().map(|task| {
         let word = if task.stopped { "STOPPED" } else { "RUNNING" };
-        format!("task {} {word}", short(&task.arn))
+        format!("task {} {word}", short_name(&task.arn))
     }));
-    parts.extend(holder.hidden.clone());
+    parts.extend(holder.hidden.as_deref().map(with_short_names));
+    parts.extend(
+        holder
+            .longer_than_usual
+            .then(|| "longer than usual".to_owned()),
+    );
     parts.extend(holder.unconfirmed.then(|| "not confirmed yet".to_owned()));
     parts.extend(
         holder
@@ -268,7 +296,7 @@ fn waiter_row(html: &mut Html, waiter: &WaiterView) {
     let optional = |value: &Option<String>| value.as_deref().map(time).unwrap_or_default();
     html.line("td", &[("class", "fixed")], &waiter.position.to_string());
     let name = waiter.holder.as_deref().unwrap_or(&waiter.id);
-    html.line("td", &[("title", name)], short(name));
+    html.line("td", &[("title", name)], &short_name(name));
     html.line("td", &[("class", "fixed")], &optional(&waiter.since));
     html.line("td", &[("class", "fixed")], &optional(&waiter.wait_until));
     html.line("td", &[], waiter.problem.as_deref().unwrap_or_default());

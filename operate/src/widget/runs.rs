@@ -4,8 +4,8 @@
 //! the columns, and a cell stays empty where a kind has no such thing.
 
 use super::html::{Html, headings};
-use super::text::{length, short, time};
-use crate::contract::HistoryEntry;
+use super::text::{length, time};
+use crate::contract::{HistoryEntry, short_name, with_short_names};
 
 pub(super) fn show(html: &mut Html, last: &[HistoryEntry]) {
     if last.is_empty() {
@@ -83,9 +83,9 @@ fn row(html: &mut Html, entry: &HistoryEntry) {
         let class = format!("state {outcome}");
         html.line("span", &[("class", &class)], outcome);
     });
-    html.line("td", &[("title", who)], short(who));
+    html.line("td", &[("title", who)], &short_name(who));
     html.line("td", &[("class", "fixed")], &from);
     html.line("td", &[("class", "fixed")], &to);
     html.line("td", &[("class", "fixed")], &took);
-    html.line("td", &[], &why);
+    html.line("td", &[("title", &why)], &with_short_names(&why));
 }

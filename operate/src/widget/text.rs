@@ -9,7 +9,7 @@ pub const DESCRIPTION: &str = "\
 ## Locks of Lockstep
 
 Shows all locks: state, holders, queue, and the history of each lock. Shows nothing of task tokens or of the
-input of executions. Nothing here changes a lock, except the buttons *Pause*, *Resume* and *Evict*: they call the
+input of executions. Nothing here changes a lock, except the buttons *Pause*, *Resume*, *Evict* and *Start again*: they call the
 function operate, which the viewer must be allowed to invoke.
 
 ### Parameters
@@ -49,6 +49,7 @@ pub fn done(lock: &LockKey, response: &ActResponse) -> String {
         ActResponse::Resume(mode) if changed(mode) => format!("Lock {lock} is open."),
         ActResponse::Resume(_) => format!("Lock {lock} was open already."),
         ActResponse::Evict(evict) | ActResponse::DropWaiter(evict) => evict.message.clone(),
+        ActResponse::Start(start) => start.message.clone(),
         ActResponse::ClearRest(clear) | ActResponse::Forget(clear) => clear.message.clone(),
         ActResponse::List(_)
         | ActResponse::Show(_)
@@ -65,17 +66,6 @@ fn changed(mode: &ModeResponse) -> bool {
 pub(super) fn time(rfc3339: &str) -> String {
     let seconds = rfc3339.get(..19).unwrap_or(rfc3339);
     seconds.replacen('T', " ", 1)
-}
-
-/// The part of a holder that tells it from others: an ARN without partition, service, region and account.
-pub(super) fn short(holder: &str) -> &str {
-    if !holder.starts_with("arn:") {
-        return holder;
-    }
-    let resource = holder.splitn(6, ':').nth(5).unwrap_or(holder);
-    let parts = ["execution:", "task/"];
-    let named = parts.iter().find_map(|part| resource.strip_prefix(part));
-    named.unwrap_or(resource)
 }
 
 /// A length of time in the two largest units that it has.
@@ -99,17 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_is_short_and_a_time_has_seconds() {
-        let execution = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
-        let task = "arn:aws:ecs:eu-west-1:123456789012:task/batch/0a1b#0a1b-4711/job";
-        for (holder, expected) in [
-            (execution, "report:a"),
-            (task, "batch/0a1b#0a1b-4711/job"),
-            ("a", "a"),
-            ("arn:x", "arn:x"),
-        ] {
-            assert_eq!(short(holder), expected);
-        }
+    fn a_time_has_seconds() {
         assert_eq!(time("2026-03-01T06:00:00.123Z"), "2026-03-01 06:00:00");
         assert_eq!(time("2026"), "2026");
     }

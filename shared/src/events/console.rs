@@ -8,7 +8,8 @@
 use lockstep_core::domain::{ExecutionArn, TaskArn};
 
 /// The page of an execution; `None` in a partition whose console is not known.
-pub(super) fn execution(arn: &ExecutionArn) -> Option<String> {
+#[must_use]
+pub fn execution(arn: &ExecutionArn) -> Option<String> {
     let (host, region) = host(arn.as_str())?;
     Some(format!(
         "https://{host}/states/home?region={region}#/v2/executions/details/{arn}"
@@ -16,7 +17,8 @@ pub(super) fn execution(arn: &ExecutionArn) -> Option<String> {
 }
 
 /// The logs of a task; `None` in a partition whose console is not known.
-pub(super) fn task_logs(arn: &TaskArn) -> Option<String> {
+#[must_use]
+pub fn task_logs(arn: &TaskArn) -> Option<String> {
     let (host, region) = host(arn.as_str())?;
     let (_, id) = arn.as_str().rsplit_once('/')?;
     let cluster = arn.cluster();

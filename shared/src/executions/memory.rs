@@ -49,6 +49,8 @@ pub enum ExecutionsCall {
     FailedStarts,
     /// [`Executions::stop`].
     Stop,
+    /// [`Executions::start_again`].
+    StartAgain,
     /// [`Executions::end_state`].
     EndState,
 }
@@ -114,6 +116,11 @@ impl MemoryExecutions {
     pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, calls: u32) {
         let late = (calls, state);
         lock(&self.inner).late.insert(execution.clone(), late);
+    }
+
+    /// The executions that are known.
+    pub fn known(&self) -> Vec<ExecutionArn> {
+        lock(&self.inner).known.keys().cloned().collect()
     }
 
     /// Removes `execution`.
@@ -269,6 +276,24 @@ impl Executions for MemoryExecutions {
             *state = ExecutionState::Ended(ExecutionEnd::Aborted);
         }
         Ok(())
+    }
+
+    async fn start_again(
+        &self,
+        execution: &ExecutionArn,
+        name: &str,
+    ) -> Result<Option<ExecutionArn>, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::StartAgain).await?;
+        let mut inner = lock(&self.inner);
+        let Some((started_at, _)) = inner.known.get(execution).copied() else {
+            return Ok(None);
+        };
+        let started = execution.sibling(name);
+        if let Some(started) = started.clone() {
+            let running = (started_at, ExecutionState::Running);
+            inner.known.entry(started).or_insert(running);
+        }
+        Ok(started)
     }
 
     async fn seal(&self, _: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {

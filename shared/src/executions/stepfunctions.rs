@@ -207,6 +207,30 @@ impl Executions for StepFunctions {
         }
     }
 
+    async fn start_again(
+        &self,
+        execution: &ExecutionArn,
+        name: &str,
+    ) -> Result<Option<ExecutionArn>, ExecutionsError> {
+        let call = self.client.describe_execution();
+        let seen = match call.execution_arn(execution.as_str()).send().await {
+            Ok(seen) => seen,
+            Err(error) if error.code() == Some("ExecutionDoesNotExist") => return Ok(None),
+            Err(error) => return Err(translate(&error)),
+        };
+        let call = self.client.start_execution();
+        let call = call
+            .state_machine_arn(execution.state_machine())
+            .name(name)
+            .set_input(seen.input);
+        match call.send().await {
+            Ok(_) => {}
+            Err(error) if error.code() == Some("ExecutionAlreadyExists") => {}
+            Err(error) => return Err(translate(&error)),
+        }
+        Ok(execution.sibling(name))
+    }
+
     async fn seal(&self, lock: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
         match &self.vault {
             Some(vault) => vault.seal(lock, token).await,

@@ -7,6 +7,7 @@
 //!                sk = run#key/<run key>   the marker of a run key
 //!                sk = waiter#<short name> the side item of a waiter
 //!  pk = #token-key sk = key               the key that the functions seal task tokens with
+//!  pk = #new-locks sk = gate              what closes locks that have no record yet
 //!  index `due`:  shard, dueAt             records with holders or waiters, for the sweep
 //!  index `locks`: lockShard, pk           all records, for operators
 //! ```
@@ -29,6 +30,7 @@ mod history;
 mod index;
 mod item;
 mod locks;
+mod new_locks;
 mod reader;
 mod token_key;
 mod transaction;
@@ -42,8 +44,8 @@ use error::store_error;
 use expression::Expression;
 use item::Attributes;
 use lockstep_core::domain::{
-    Act, Assign, Change, FencingToken, Guard, LockKey, LockRecord, Run, RunId, Timestamp, Update,
-    Waiter, WaiterId,
+    Act, Assign, Change, FencingToken, Guard, LockKey, LockRecord, Mode, Run, RunId, Timestamp,
+    Update, Waiter, WaiterId,
 };
 use lockstep_core::store::{
     Commit, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
@@ -203,6 +205,10 @@ impl LockStore for DynamoStore {
         record_in(lock, got.as_ref())
     }
 
+    async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
+        self.mode_of_new_locks().await
+    }
+
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {
         let got = self.get(item::run_key(lock, run)).await?;
         run_in(lock, run, got.as_ref())
@@ -272,6 +278,10 @@ impl LockIndex for DynamoStore {
         most: usize,
     ) -> Result<LocksPage, StoreError> {
         self.locks_page(prefix, after, most).await
+    }
+
+    async fn close_new_locks(&self, mode: Option<&Mode>) -> Result<Option<Mode>, StoreError> {
+        self.set_mode_of_new_locks(mode).await
     }
 
     async fn acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {

@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::{
-    Change, FencingToken, HolderId, LockKey, LockRecord, Run, RunId, Ticket, Timestamp, Waiter,
-    WaiterId,
+    Change, FencingToken, HolderId, LockKey, LockRecord, Mode, Run, RunId, Ticket, Timestamp,
+    Waiter, WaiterId,
 };
 use lockstep::store::dynamodb::DynamoStore;
 use lockstep::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
@@ -132,6 +132,11 @@ impl LockStore for Counted {
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
         self.count();
         self.store.load(lock).await
+    }
+
+    async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
+        self.count();
+        self.store.new_locks().await
     }
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {

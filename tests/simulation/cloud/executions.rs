@@ -248,6 +248,16 @@ impl Executions for SimExecutions {
         Ok(())
     }
 
+    async fn start_again(
+        &self,
+        _: &ExecutionArn,
+        _: &str,
+    ) -> Result<Option<ExecutionArn>, ExecutionsError> {
+        Err(ExecutionsError::Denied(
+            "no operator starts a run in this world".into(),
+        ))
+    }
+
     async fn seal(&self, _: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
         Ok(TaskToken::sealed(token.reveal()))
     }

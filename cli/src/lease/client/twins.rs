@@ -5,7 +5,7 @@ use crate::log::StderrSink;
 use crate::platform::clock::{pause, sleep};
 use lockstep::clock::SystemClock;
 use lockstep::domain::{
-    Change, FencingToken, LockKey, LockRecord, Retention, Run, RunId, RunOutcome, Seconds,
+    Change, FencingToken, LockKey, LockRecord, Mode, Retention, Run, RunId, RunOutcome, Seconds,
     Timestamp, Waiter, WaiterId,
 };
 use lockstep::events::memory::MemoryEvents;
@@ -174,6 +174,10 @@ impl LockStore for FaultyStore {
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
         self.table.load(lock).await
+    }
+
+    async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
+        self.table.new_locks().await
     }
 
     async fn load_run(&self, lock: &LockKey, run: &RunId) -> Result<Option<Run>, StoreError> {

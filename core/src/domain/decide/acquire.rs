@@ -40,7 +40,7 @@ pub(super) fn decide(
     if let Some(refusal) = refuse_succeeded(seen, terms, now) {
         return Err(refusal);
     }
-    let record = with_capacity(seen.record.as_ref(), terms.permits);
+    let record = with_capacity(seen, terms.permits);
     let held = record.holders.get(&terms.holder);
     let is_free = held.is_none();
     if let Some(lease) = held.filter(|lease| is_kept(lease, terms)) {
@@ -128,18 +128,23 @@ fn waits_as(record: &LockRecord, holder: &HolderId) -> Option<WaiterId> {
     id.filter(|id| record.queue.contains_key(id))
 }
 
-/// The record, with `permits` where no holder or waiter relies on another capacity.
+/// The record, with `permits` where no holder or waiter relies on another capacity. A lock without one begins as new locks
+/// do: open, or paused with all others.
 ///
 /// Borrowed if the capacity stays. An owned record is one that the write changes, and so one whose
 /// write depends on the version that was seen.
-fn with_capacity(record: Option<&LockRecord>, permits: Permits) -> Cow<'_, LockRecord> {
-    match record {
+fn with_capacity(seen: &Snapshot, permits: Permits) -> Cow<'_, LockRecord> {
+    match &seen.record {
         Some(record) if record.permits == permits || !record.is_idle() => Cow::Borrowed(record),
         Some(record) => Cow::Owned(LockRecord {
             permits,
             ..record.clone()
         }),
-        None => Cow::Owned(LockRecord::new(permits)),
+        None => {
+            let mut new = LockRecord::new(permits);
+            new.gate.mode = seen.new_lock.clone().unwrap_or(Mode::Open);
+            Cow::Owned(new)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
-//! An operator's orders: pause, resume, drop a waiter, clear a rest, forget a run key. Each leaves an entry in the history.
+//! An operator's orders: pause, resume, drop a waiter, clear a rest, forget a run key, a start. Each leaves an entry in the
+//! history.
 //!
-//! Each order can be repeated: what is as ordered already is left unchanged, without a second
+//! Each order but a start can be repeated: what is as ordered already is left unchanged, without a second
 //! entry. The entries are under the version of the record that the order wrote, which no other
 //! write has, so an order is in the history once.
 
@@ -172,6 +173,17 @@ pub(super) fn forget(
     let guard = RunGuard::EndedAt(run.token, end.at);
     transition.runs.push((guard, RunWrite { id, run: freed }));
     Ok(transition)
+}
+
+/// Notes a start in the history. It changes nothing else of the lock, and is no repetition of an earlier start.
+pub(super) fn note_start(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
+    match &seen.record {
+        Some(record) => {
+            let noted = Transition::to(record.clone(), Outcome::Done);
+            ordered(noted, ActKind::Started, audit, now)
+        }
+        None => Transition::unchanged(Outcome::Unchanged),
+    }
 }
 
 /// Takes the place in the queue, and never a permit: a waiter that was granted one in between keeps

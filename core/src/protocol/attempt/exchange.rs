@@ -2,7 +2,7 @@
 
 use super::super::{Done, ProtocolError};
 use super::Attempt;
-use crate::domain::{Change, LockRecord, Run, RunId, Waiter, WaiterId};
+use crate::domain::{Change, LockRecord, Mode, Run, RunId, Waiter, WaiterId};
 use crate::store::Commit;
 
 /// A request to the table.
@@ -31,6 +31,8 @@ pub enum Reply {
     Commit(Commit),
     /// The record, if the lock has one.
     Record(Option<LockRecord>),
+    /// The lock has no record, and what closes a new lock.
+    NoRecord(Option<Mode>),
     /// The run, if there is one.
     Run(Option<Run>),
     /// The side item, if there is one.

@@ -53,6 +53,10 @@ impl Seen {
     pub(super) fn learn(&mut self, missing: &Missing, reply: Reply) -> bool {
         match (missing, reply) {
             (Missing::Record, Reply::Record(record)) => self.found.record = Some(record),
+            (Missing::Record, Reply::NoRecord(new_lock)) => {
+                self.found.record = Some(None);
+                self.found.new_lock = new_lock;
+            }
             (Missing::Run(id), Reply::Run(run)) => {
                 self.found.runs.insert(id.clone(), run);
             }
@@ -69,6 +73,7 @@ impl Seen {
         let runs = self.found.runs.into_iter();
         Snapshot {
             record: self.found.record.flatten(),
+            new_lock: self.found.new_lock,
             runs: runs.filter_map(|(id, run)| Some((id, run?))).collect(),
             waiter: self.waiter,
         }

@@ -3,8 +3,8 @@
 use super::bench::{acquire, at};
 use crate::clock::{Clock, ManualClock};
 use crate::domain::{
-    Change, Command, FencingToken, LockKey, LockRecord, Outcome, Run, RunId, Timestamp, Waiter,
-    WaiterId,
+    Change, Command, FencingToken, LockKey, LockRecord, Mode, Outcome, Run, RunId, Timestamp,
+    Waiter, WaiterId,
 };
 use crate::protocol::{Protocol, ProtocolError, RETRIES_MAX};
 use crate::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
@@ -29,6 +29,10 @@ impl LockStore for Busy {
 
     async fn load(&self, _: &LockKey) -> Answer<Option<LockRecord>> {
         unreachable!("a grant is written without a read")
+    }
+
+    async fn new_locks(&self) -> Answer<Option<Mode>> {
+        unreachable!("the lock has a record")
     }
 
     async fn load_run(&self, _: &LockKey, _: &RunId) -> Answer<Option<Run>> {

@@ -3,7 +3,8 @@
 use super::Bench;
 use super::samples::{assign, at, change, ended, held, holder, paused, permits, token, write};
 use crate::domain::{
-    Act, Assign, Clause, Gate, LockKey, LockRecord, Mode, RunGuard, RunId, RunOutcome, Update,
+    Act, Assign, Clause, Gate, LockKey, LockRecord, Mode, RunGuard, RunId, RunOutcome, Timestamp,
+    Update,
 };
 use crate::store::{Commit, LockIndex, LockStore, shard};
 
@@ -32,6 +33,29 @@ pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench:
         bench.commit(&lock, &change).await;
     }
     assert_eq!(listed(bench, "all/", 10).await, all);
+}
+
+/// No other promise makes a first acquire, which reads it.
+pub(super) async fn what_closes_new_locks_is_read_as_it_was_written<S: LockIndex>(
+    bench: &Bench<'_, S>,
+) {
+    let (store, paused) = (bench.store, |until: Option<u64>| Mode::Paused {
+        note: "upgrade (by jo)".into(),
+        until: until.map(Timestamp::from_millis),
+    });
+    let (forever, ending) = (paused(None), paused(Some(1_800_000_000_123)));
+    for (next, before) in [
+        (None, None),
+        (Some(&forever), None),
+        (Some(&ending), Some(&forever)),
+        (None, Some(&ending)),
+    ] {
+        let replaced = store.close_new_locks(next).await;
+        assert_eq!(replaced, Ok(before.cloned()));
+        assert_eq!(store.new_locks().await, Ok(next.cloned()));
+    }
+    let listed = store.locks("", None, 100).await.expect("a page");
+    assert!(listed.locks.iter().all(|lock| !lock.as_str().contains('#')));
 }
 
 pub(super) async fn the_locks_of_a_prefix_come_page_by_page_by_name<S: LockIndex>(

@@ -53,7 +53,11 @@ pub(super) fn run_conflict(
 ) -> Commit {
     let runs = runs.iter().map(|(id, run)| ((*id).clone(), run.clone()));
     let runs = runs.collect();
-    Commit::Conflict(Found { record, runs })
+    Commit::Conflict(Found {
+        record,
+        runs,
+        new_lock: None,
+    })
 }
 
 pub(super) fn waiter_id(name: &str) -> WaiterId {

@@ -1,8 +1,9 @@
 //! The requests to evict a holder or a waiter, and to drop a waiter.
 
 use super::{InvalidRequest, audit};
+use crate::contract::Called;
 use lockstep::contract::{quoted, text};
-use lockstep_core::domain::{AuditNote, HolderId, LockKey, Retention, WaiterId};
+use lockstep_core::domain::{AuditNote, LockKey, Retention, WaiterId};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,14 +16,16 @@ pub struct EvictRequest {
     /// The name of the lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// The holder, as `show` has it.
+    /// The holder: its name, or a part of it that no other holder or waiter of the lock has (4 characters or more, `…`
+    /// for any between). Default: the only holder, once it has held its permit for a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
-    pub holder: String,
+    pub holder: Option<String>,
     /// `true` evicts a holder that is alive. Default `false`, which refuses that.
     #[serde(default)]
     pub force: bool,
-    /// `true` frees the permit of a holder that is being stopped while its work may still run. Needs `force`, and
-    /// an eviction before that has committed the stop. Default `false`.
+    /// `true` frees the permit of a holder that is being stopped while its work may still run. Needs `force`, the
+    /// whole name in `holder`, and an eviction before that has committed the stop. Default `false`.
     #[serde(default)]
     pub abandon: bool,
     /// Why, for the history and the event: 1 to 500 characters.
@@ -41,7 +44,7 @@ pub struct DropWaiterRequest {
     /// The name of the lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// The waiter. Give this or `id`.
+    /// The waiter: its name or a part of it, as for `evict`. Give this or `id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub holder: Option<String>,
@@ -62,8 +65,8 @@ pub struct DropWaiterRequest {
 pub struct CheckedEvict {
     /// The lock.
     pub lock: LockKey,
-    /// The holder.
-    pub holder: HolderId,
+    /// What the holder is called; `None` for the only one.
+    pub holder: Option<Called>,
     /// Whether a holder that is alive is evicted too.
     pub force: bool,
     /// Whether the permit is freed although the work may still run.
@@ -77,10 +80,19 @@ pub struct CheckedEvict {
 pub struct CheckedDropWaiter {
     /// The lock.
     pub lock: LockKey,
-    /// The short name of the waiter.
-    pub waiter: WaiterId,
+    /// The waiter.
+    pub waiter: CheckedWaiter,
     /// Who, and why.
     pub audit: AuditNote,
+}
+
+/// Which waiter is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckedWaiter {
+    /// The one that is called so.
+    Called(Called),
+    /// The one with this short name in the queue.
+    Id(WaiterId),
 }
 
 impl EvictRequest {
@@ -90,10 +102,16 @@ impl EvictRequest {
     /// The first field that breaks its rule.
     pub fn check(self, retention: Retention) -> Result<CheckedEvict, InvalidRequest> {
         let lock = text("lock", &self.lock, LockKey::new)?;
-        let holder = text("holder", &self.holder, HolderId::new)?;
+        let holder = self.holder.as_ref();
+        let holder = holder.map(|holder| text("holder", holder, Called::new));
+        let holder = holder.transpose()?;
         if self.abandon && !self.force {
             let rule = "left out without `force`";
             return Err(InvalidRequest::new("abandon", "true", rule));
+        }
+        if self.abandon && holder.is_none() {
+            let rule = "given, where `abandon` is";
+            return Err(InvalidRequest::new("holder", "missing", rule));
         }
         Ok(CheckedEvict {
             lock,
@@ -112,8 +130,8 @@ impl DropWaiterRequest {
     /// The first field that breaks its rule.
     pub fn check(self, retention: Retention) -> Result<CheckedDropWaiter, InvalidRequest> {
         let waiter = match (&self.holder, &self.id) {
-            (Some(holder), None) => WaiterId::of(&text("holder", holder, HolderId::new)?),
-            (None, Some(id)) => text("id", id, WaiterId::new)?,
+            (Some(holder), None) => CheckedWaiter::Called(text("holder", holder, Called::new)?),
+            (None, Some(id)) => CheckedWaiter::Id(text("id", id, WaiterId::new)?),
             (None, None) => {
                 let rule = "given, unless `id` is";
                 return Err(InvalidRequest::new("holder", "missing", rule));

@@ -1,9 +1,10 @@
 //! The request for the history of locks.
 
 use super::{InvalidRequest, limit, prefix, wrong_next};
+use crate::contract::HistoryEntry;
 use lockstep::contract::{parse_time, quoted, text};
 use lockstep::events::HistoryScope;
-use lockstep_core::domain::{FencingToken, LockKey, Timestamp};
+use lockstep_core::domain::{FencingToken, HolderId, Invalid, LockKey, RunOutcome, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HistoryRequest {
-    /// The name of the lock. Give this or `prefix`.
+    /// The name of the lock. Give this, `prefix` or `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: Option<String>,
@@ -22,13 +23,23 @@ pub struct HistoryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub prefix: Option<String>,
+    /// `true`: all locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<bool>,
+    /// `true`: only runs that have not succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<bool>,
+    /// Only runs that ended with this ECS task: its ARN, or its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub task: Option<String>,
     /// Only runs whose grant, and acts that, are not before this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Only runs whose grant, and acts that, are not after this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Most runs in the response, 1 to 100. Default 50. The acts between them come in addition.
+    /// Most runs that are read for the response, 1 to 100. Default 50. The acts between them come in addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
     pub limit: Option<i64>,
@@ -42,6 +53,8 @@ pub struct HistoryRequest {
 pub struct CheckedHistory {
     /// The locks.
     pub scope: HistoryScope,
+    /// Which entries.
+    pub filter: HistoryFilter,
     /// Earliest time.
     pub from: Timestamp,
     /// Latest time.
@@ -50,6 +63,41 @@ pub struct CheckedHistory {
     pub limit: usize,
     /// Where the response before ended: in this lock, behind this run, or before its first one.
     pub after: Option<(LockKey, Option<FencingToken>)>,
+}
+
+/// The entries of a history that are asked for. A filter is about runs: acts and starts without a permit pass only
+/// without one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryFilter {
+    /// Only runs that have not succeeded.
+    pub failed: bool,
+    /// Only runs that ended with the task of this ARN or id.
+    pub task: Option<String>,
+}
+
+impl HistoryFilter {
+    /// Whether all entries are asked for.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.failed && self.task.is_none()
+    }
+
+    /// Whether `entry` is asked for.
+    #[must_use]
+    pub fn has(&self, entry: &HistoryEntry) -> bool {
+        let HistoryEntry::Run {
+            outcome, task_arn, ..
+        } = entry
+        else {
+            return self.is_open();
+        };
+        let is_of = |task: &str| {
+            let arn = task_arn.as_deref().unwrap_or_default();
+            arn == task || arn.rsplit('/').next() == Some(task)
+        };
+        let failed = *outcome != RunOutcome::Succeeded.as_str();
+        (failed || !self.failed) && self.task.as_deref().is_none_or(is_of)
+    }
 }
 
 impl HistoryRequest {
@@ -76,6 +124,13 @@ impl HistoryRequest {
         Ok(CheckedHistory {
             after: after.transpose()?,
             scope,
+            filter: HistoryFilter {
+                failed: self.failed.unwrap_or_default(),
+                task: self
+                    .task
+                    .map(|task| text("task", &task, task_text))
+                    .transpose()?,
+            },
             from,
             to,
             limit: limit(self.limit)?,
@@ -83,19 +138,30 @@ impl HistoryRequest {
     }
 
     fn scope(&self) -> Result<HistoryScope, InvalidRequest> {
-        match (&self.lock, &self.prefix) {
-            (Some(lock), None) => text("lock", lock, LockKey::new).map(HistoryScope::Lock),
-            (None, Some(_)) => prefix(self.prefix.as_ref()).map(HistoryScope::Prefix),
-            (None, None) => {
-                let rule = "given, unless `prefix` is";
+        let all = self.all.unwrap_or_default();
+        match (&self.lock, &self.prefix, all) {
+            (Some(lock), None, false) => text("lock", lock, LockKey::new).map(HistoryScope::Lock),
+            (None, Some(_), false) => prefix(self.prefix.as_ref()).map(HistoryScope::Prefix),
+            (None, None, true) => Ok(HistoryScope::Prefix(String::new())),
+            (None, None, false) => {
+                let rule = "given, unless `prefix` or `all` is";
                 Err(InvalidRequest::new("lock", "missing", rule))
             }
-            (Some(_), Some(prefix)) => {
-                let rule = "left out where `lock` is given";
+            (_, Some(prefix), _) => {
+                let rule = "left out where `lock` or `all` is given";
                 Err(InvalidRequest::new("prefix", quoted(prefix), rule))
+            }
+            (Some(_), None, true) => {
+                let rule = "left out where `lock` is given";
+                Err(InvalidRequest::new("all", "true", rule))
             }
         }
     }
+}
+
+/// Checks the characters of an ARN or an id, which is compared and nothing else.
+fn task_text(task: String) -> Result<String, Invalid> {
+    HolderId::new(task).map(|task| task.as_str().to_owned())
 }
 
 impl CheckedHistory {

@@ -1,6 +1,6 @@
 //! The history of locks in responses.
 
-use lockstep_core::domain::{Act, LockKey, Run, TaskArn, rfc3339};
+use lockstep_core::domain::{Act, LockKey, Run, RunOutcome, TaskArn, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -132,6 +132,19 @@ impl HistoryEntry {
             exit_code: task.and_then(|task| task.exit_code),
             reason: task.and_then(|task| task.reason.clone()),
         })
+    }
+
+    /// How many seconds a run that succeeded held the lock; `None` for another entry.
+    #[must_use]
+    pub fn success(&self) -> Option<f64> {
+        match self {
+            Self::Run {
+                outcome,
+                held_seconds,
+                ..
+            } if *outcome == RunOutcome::Succeeded.as_str() => Some(*held_seconds),
+            _ => None,
+        }
     }
 
     /// Adds `earlier` to this entry, if both are starts with the same outcome. Returns whether it did.

@@ -1,6 +1,9 @@
 //! A holder in the response to show.
 
-use lockstep_core::domain::{EndingCause, HolderId, Lease, StalePolicy, Task, Timestamp, rfc3339};
+use lockstep::events::console;
+use lockstep_core::domain::{
+    EndingCause, HolderId, Lease, StalePolicy, Task, TaskArn, Timestamp, rfc3339,
+};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,6 +39,10 @@ pub struct HolderView {
     /// When it counts as stalled (`noProgressSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls_at: Option<String>,
+    /// Whether it has held its permit for longer than any of the runs of `usual`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub longer_than_usual: bool,
     /// Whether the grant was handed over and its waiter has not confirmed it yet.
     pub unconfirmed: bool,
     /// Since when it is a suspect: silent while its execution runs.
@@ -106,6 +113,9 @@ pub struct ExecutionView {
     /// Its status: `RUNNING`, `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED`, or `UNKNOWN` where
     /// Step Functions does not know it, or `HIDDEN` where it could not be described.
     pub status: &'static str,
+    /// Its page in the AWS console; none in a partition whose console is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<String>,
@@ -121,6 +131,9 @@ pub struct ExecutionView {
 pub struct TaskView {
     /// Its ARN.
     pub arn: String,
+    /// Its logs in the AWS console; none in a partition whose console is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
     /// Whether it has stopped.
     pub stopped: bool,
     /// When it stopped.
@@ -156,6 +169,7 @@ impl HolderView {
             progress: lease.progress.clone(),
             run_until: time(lease.run_until),
             stalls_at: time(lease.stalls_at),
+            longer_than_usual: false,
             unconfirmed: lease.call.is_some(),
             suspect_since: time(lease.exit.suspect),
             replaced_by: lease.exit.replaced_by.as_ref().map(ToString::to_string),
@@ -180,6 +194,9 @@ impl TaskView {
     #[must_use]
     pub fn of(task: &Task, container: Option<&str>) -> Self {
         Self {
+            console: TaskArn::new(task.arn.as_str())
+                .ok()
+                .and_then(|arn| console::task_logs(&arn)),
             arn: task.arn.clone(),
             stopped: task.stopped,
             stopped_at: task.stopped_at.map(rfc3339),

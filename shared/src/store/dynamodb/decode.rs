@@ -254,7 +254,7 @@ fn redrives(reader: &Reader<'_>) -> Result<u32, StoreError> {
     count.map_err(|_| reader.corrupt("redrives", "is above 4294967295"))
 }
 
-fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
+pub(super) fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
     // An operator may set the mode by hand and leave the note out.
     let note = reader.text_if_any("note")?.unwrap_or_default().to_owned();
     let until = reader.time_if_any(PAUSED_UNTIL)?;
@@ -327,7 +327,7 @@ fn task_token(reader: &Reader<'_>) -> Result<Option<TaskToken>, StoreError> {
 
 /// Another number is a layout that this version does not know. After a rollback such items may
 /// exist.
-fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
+pub(super) fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
     match reader.number("schema")? {
         SCHEMA => Ok(()),
         other => Err(reader.corrupt("schema", format!("is {other}; this version reads {SCHEMA}"))),

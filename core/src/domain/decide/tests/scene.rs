@@ -233,6 +233,7 @@ impl Scene {
             record: self.items.record.clone(),
             runs: self.items.runs.clone(),
             waiter,
+            new_lock: None,
         }
     }
 

@@ -1,0 +1,82 @@
+//! `lockstep history`: the runs that have ended, and what operators did.
+
+use super::function::{ActError, Function, Surface};
+use super::screen::Screen;
+use super::{HISTORY, all, finish, print_rows};
+use crate::args::operate::HistoryArgs;
+use crate::exit::Exit;
+use lockstep::clock::{Clock, SystemClock};
+use lockstep::contract::parse_time;
+use lockstep::domain::{Timestamp, rfc3339};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::time::Duration;
+
+/// How far back the history of several locks goes, unless a flag says so.
+const SINCE: Duration = Duration::from_secs(86_400);
+
+/// How much earlier the grant of a run may be than the time since which it may have ended. The history is read by the
+/// times of the grants.
+const GRANTED_BEFORE: Duration = Duration::from_secs(86_400);
+
+/// Prints the history of a lock, or of several by time.
+pub(crate) async fn history(args: HistoryArgs) -> Exit {
+    finish(attempt(&args).await)
+}
+
+async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
+    let view = Function::open(&args.function, Surface::View).await?;
+    let is_one = args.lock.is_some();
+    let is_unbounded = args.from.is_none() && args.to.is_none();
+    let since = args.since.or((!is_one && is_unbounded).then_some(SINCE));
+    let ended_from = since.map(|since| before(SystemClock.now(), since));
+    let granted_from = ended_from.map(|from| rfc3339(before(from, GRANTED_BEFORE)));
+    let request = json!({
+        "act": "history", "lock": args.lock, "prefix": args.prefix,
+        "all": (args.all || (!is_one && args.prefix.is_none())).then_some(true),
+        "failed": args.failed.then_some(true), "task": args.task,
+        "from": args.from.clone().or(granted_from), "to": args.to,
+    });
+    // The entries of several locks come lock by lock, and the latest of all may be the last ones.
+    let most = if is_one && ended_from.is_none() {
+        args.last
+    } else {
+        u32::MAX
+    };
+    let mut entries = all(&view, request, "entries", most).await?;
+    if let Some(from) = ended_from {
+        entries.retain(|entry| at(entry) >= from);
+    }
+    if !is_one {
+        entries.sort_by_key(|entry| Reverse(at(entry)));
+    }
+    entries.truncate(usize::try_from(args.last).unwrap_or(usize::MAX));
+    let none = match since {
+        Some(since) => format!("no entry of the last {} (--since)", words(since)),
+        None => "no entry".to_owned(),
+    };
+    print_rows(
+        Screen::new(args.layout.wide),
+        args.output,
+        "entries",
+        HISTORY,
+        &entries,
+        &none,
+    )?;
+    Ok(Exit::OK)
+}
+
+/// The time of an entry: of a run, its end.
+fn at(entry: &Value) -> Timestamp {
+    let at = entry["at"].as_str().unwrap_or_default();
+    parse_time("at", at).unwrap_or_default()
+}
+
+fn before(time: Timestamp, length: Duration) -> Timestamp {
+    let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    Timestamp::from_millis(time.millis().saturating_sub(millis))
+}
+
+fn words(length: Duration) -> String {
+    super::screen::length(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+}

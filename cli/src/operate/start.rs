@@ -1,0 +1,77 @@
+//! `lockstep start`: starts a run of a lock again.
+//!
+//! What would be started is asked for first, and shown beside the state of the lock: a run that meets a holder does what
+//! its overlap policy says, and may be skipped.
+
+use super::change::audited;
+use super::function::{ActError, Function, Surface};
+use super::rows::shown;
+use super::screen::Screen;
+use super::{finish, print};
+use crate::args::operate::{Format, StartArgs};
+use crate::exit::Exit;
+use crate::platform::env::random_id;
+use crate::platform::terminal::ask;
+use serde_json::{Value, json};
+
+/// Starts the run, after a question.
+pub(crate) async fn start(args: StartArgs) -> Exit {
+    finish(attempt(&args).await)
+}
+
+async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
+    let mut request = audited(
+        json!({
+            "act": "start", "lock": args.lock, "again": args.again, "id": random_id(), "dryRun": true,
+        }),
+        &args.act,
+    )?;
+    let operate = Function::open(&args.act.function, Surface::Operate).await?;
+    if !args.yes {
+        let would = operate.act(&request).await?;
+        if args.dry_run && args.act.output == Format::Json {
+            print(&format!("{would}\n"))?;
+            return Ok(Exit::OK);
+        }
+        let lock = operate
+            .act(&json!({ "act": "show", "lock": args.lock }))
+            .await?;
+        print(&question(&would, &lock))?;
+        if args.dry_run {
+            return Ok(Exit::OK);
+        }
+        if !is_yes().await? {
+            return Ok(Exit::FAILED);
+        }
+    }
+    request["dryRun"] = json!(false);
+    let started = operate.act(&request).await?;
+    match args.act.output {
+        Format::Json => print(&format!("{started}\n"))?,
+        Format::Table => {
+            let message = shown(&started["message"]);
+            print(&format!("{}\n", Screen::new(false).lines(&message, "  ")))?;
+        }
+    }
+    Ok(Exit::OK)
+}
+
+/// What would be started, and what it would meet.
+fn question(would: &Value, lock: &Value) -> String {
+    let screen = Screen::new(false);
+    let state = format!("{}: {}", shown(&lock["lock"]), shown(&lock["state"]));
+    let lines = [shown(&would["message"]), state, shown(&lock["frees"])];
+    let lines = lines
+        .iter()
+        .map(|line| format!("{}\n", screen.lines(line, "  ")));
+    lines.collect()
+}
+
+async fn is_yes() -> Result<bool, ActError> {
+    let answer = ask("Start it? [y/N] ".to_owned()).await;
+    let answer = answer.map_err(|error| ActError {
+        exit: Exit::CONFIGURATION,
+        text: format!("there is no terminal to ask at ({error}): give --yes, or --dry-run"),
+    })?;
+    Ok(["y", "yes"].contains(&answer.to_lowercase().as_str()))
+}

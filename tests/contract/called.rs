@@ -1,0 +1,165 @@
+//! How operators call a holder or a waiter: by its name, by a part of it, or not at all.
+
+use crate::functions::Functions;
+use crate::operate::act;
+use crate::scene::{ask_with, assert_fails, execution, merged, status_of};
+use serde_json::{Value, json};
+
+fn evict(more: &Value) -> Value {
+    act(
+        "evict",
+        merged(json!({ "lock": "nightly", "force": true }), more),
+    )
+}
+
+/// The lock with the holders `monday` and `tuesday`, and the waiters `wednesday` and `thursday`.
+async fn crowded() -> Functions {
+    let functions = Functions::running(&["monday", "tuesday", "wednesday", "thursday"]);
+    for name in ["monday", "tuesday"] {
+        functions
+            .granted_with(ask_with(name, json!({ "permits": 2 })))
+            .await;
+    }
+    for name in ["wednesday", "thursday"] {
+        let token = format!("token-{name}");
+        let more = json!({ "permits": 2, "overlap": "queue", "taskToken": token });
+        assert_eq!(functions.status(ask_with(name, more)).await, "queued");
+    }
+    functions
+}
+
+#[tokio::test]
+async fn a_part_that_one_name_has_is_taken_for_the_name() {
+    for (part, status, expected) in [
+        ("monday", "evicted", "monday"),
+        ("report:tues", "evicted", "tuesday"),
+        ("…uesda", "evicted", "tuesday"),
+        ("wednes", "dropped", "wednesday"),
+    ] {
+        let functions = crowded().await;
+
+        let evicted = functions.operate(evict(&json!({ "holder": part }))).await;
+
+        assert_eq!(status_of(&evicted), status, "{part}");
+        assert_eq!(evicted.unwrap()["holder"], execution(expected), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
+    let functions = crowded().await;
+    for (part, says) in [
+        (
+            "sday",
+            vec![
+                execution("tuesday"),
+                execution("wednesday"),
+                execution("thursday"),
+            ],
+        ),
+        ("execution:report", vec!["a part of one name".into()]),
+        ("mon", vec!["at least 4 characters".into()]),
+        (
+            "friday",
+            vec!["a holder or a waiter of lock nightly".into()],
+        ),
+    ] {
+        let refused = functions.operate(evict(&json!({ "holder": part }))).await;
+
+        let mut says: Vec<_> = says.iter().map(String::as_str).collect();
+        says.extend(["holder", part]);
+        assert_fails(refused, "Lockstep.InvalidRequest", &says);
+    }
+    assert!(functions.executions.stops().is_empty());
+    assert!(functions.events.published().is_empty());
+}
+
+#[tokio::test]
+async fn a_whole_name_counts_before_a_part_of_another() {
+    let functions = Functions::running(&["batch", "batch-2"]);
+    for name in ["batch", "batch-2"] {
+        functions
+            .granted_with(ask_with(name, json!({ "permits": 2 })))
+            .await;
+    }
+
+    let evicted = functions
+        .operate(evict(&json!({ "holder": execution("batch") })))
+        .await;
+
+    assert_eq!(evicted.unwrap()["holder"], execution("batch"));
+}
+
+#[tokio::test]
+async fn the_only_holder_needs_no_name_once_it_has_held_for_a_minute() {
+    let (functions, _) = Functions::held(&["monday"]).await;
+    functions.wait(59);
+    let early = functions.operate(evict(&json!({}))).await;
+    functions.wait(1);
+
+    let evicted = functions.operate(evict(&json!({}))).await;
+
+    let parts = ["holder", &execution("monday"), "59 s ago"];
+    assert_fails(early, "Lockstep.InvalidRequest", &parts);
+    assert_eq!(evicted.unwrap()["holder"], execution("monday"));
+}
+
+#[tokio::test]
+async fn without_a_name_none_of_several_holders_is_evicted() {
+    let functions = crowded().await;
+    functions.granted("other", "in-a-process").await;
+    functions.ran("idle", "in-a-process").await;
+    functions.wait(120);
+    for (lock, says) in [
+        ("nightly", [execution("monday"), execution("tuesday")]),
+        ("idle", ["a holder of lock idle".into(), "has none".into()]),
+    ] {
+        let refused = functions.operate(evict(&json!({ "lock": lock }))).await;
+
+        let says: Vec<_> = says.iter().map(String::as_str).collect();
+        assert_fails(refused, "Lockstep.InvalidRequest", &says);
+    }
+    assert!(functions.executions.stops().is_empty());
+}
+
+/// The permit is freed while its work may run, so nothing but the whole name is clear enough.
+#[tokio::test]
+async fn a_permit_is_abandoned_by_the_whole_name_only() {
+    let (functions, _) = Functions::at_work(&["monday"]).await;
+    functions.wait(120);
+    let stopping = functions.operate(evict(&json!({}))).await;
+    assert_eq!(status_of(&stopping), "stopping");
+    for (holder, says) in [
+        (json!("monday"), execution("monday")),
+        (Value::Null, "given".into()),
+    ] {
+        let mut request = evict(&json!({ "abandon": true }));
+        if !holder.is_null() {
+            request["holder"] = holder;
+        }
+        let refused = functions.operate(request).await;
+        assert_fails(refused, "Lockstep.InvalidRequest", &["holder", &says]);
+    }
+    let whole = json!({ "abandon": true, "holder": execution("monday") });
+
+    let abandoned = functions.operate(evict(&whole)).await;
+
+    assert_eq!(status_of(&abandoned), "abandoned");
+}
+
+#[tokio::test]
+async fn a_waiter_is_dropped_by_a_part_of_its_name_and_a_holder_is_not() {
+    let functions = crowded().await;
+    let drop = |part| act("drop-waiter", json!({ "lock": "nightly", "holder": part }));
+
+    let refused = functions.operate(drop("monday")).await;
+    let dropped = functions.operate(drop("thurs")).await;
+
+    assert_fails(
+        refused,
+        "Lockstep.InvalidRequest",
+        &["holder", "monday", "a waiter of lock"],
+    );
+    assert_eq!(dropped.unwrap()["holder"], execution("thursday"));
+    assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
+}

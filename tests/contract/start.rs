@@ -1,0 +1,248 @@
+//! How operate starts a run of a lock again.
+
+use crate::bad_input::{NULL, cases};
+use crate::functions::Functions;
+use crate::operate::act;
+use crate::scene::{arn, ask_with, assert_fails, execution, merged, status_of};
+use lockstep::executions::ExecutionsError;
+use lockstep::executions::memory::ExecutionsCall;
+use serde_json::{Value, json};
+
+fn start(more: &Value) -> Value {
+    act("start", merged(json!({ "lock": "nightly" }), more))
+}
+
+/// The executions whose name an operator has given.
+fn started(functions: &Functions) -> Vec<String> {
+    let known = functions
+        .executions
+        .known()
+        .into_iter()
+        .map(|arn| arn.to_string());
+    known.filter(|arn| arn.contains(":started-")).collect()
+}
+
+/// The execution called so ran under the lock, with more terms.
+async fn ran(functions: &Functions, name: &str, more: Value, outcome: &str) {
+    functions.start(&[name]);
+    let grant = functions.granted_with(ask_with(name, more)).await;
+    functions.finish(&grant, outcome).await;
+    functions.wait(60);
+}
+
+#[tokio::test]
+async fn the_latest_run_is_started_again_and_the_history_names_who_did_it() {
+    let functions = Functions::new();
+    ran(&functions, "monday", json!({}), "succeeded").await;
+    ran(&functions, "tuesday", json!({}), "failed").await;
+
+    let would = functions
+        .operate(start(&json!({ "dryRun": true, "id": "x" })))
+        .await
+        .unwrap();
+    assert_eq!(started(&functions), Vec::<String>::new());
+    let done = functions
+        .operate(start(&json!({ "id": "x" })))
+        .await
+        .unwrap();
+
+    assert_eq!(would["status"], "wouldStart");
+    assert_eq!(done["status"], "started");
+    assert_eq!(
+        (&would["from"], &done["from"]),
+        (&json!(execution("tuesday")), &json!(execution("tuesday")))
+    );
+    assert_eq!(started(&functions), [execution("started-x")]);
+    assert_eq!(done["executionArn"], execution("started-x"));
+    let entry = &functions.history_page().await["entries"][0];
+    assert_eq!(
+        (&entry["outcome"], &entry["actor"]),
+        (&json!("started"), &json!("jo@example.com"))
+    );
+    let note = format!("{}: upgrade (by jo@example.com)", execution("started-x"));
+    assert_eq!(entry["note"], note);
+}
+
+#[tokio::test]
+async fn a_repeated_request_with_the_same_id_starts_one_run() {
+    let functions = Functions::new();
+    ran(&functions, "monday", json!({}), "succeeded").await;
+
+    for _ in 0..3 {
+        functions
+            .operate(start(&json!({ "id": "x" })))
+            .await
+            .unwrap();
+    }
+    functions.wait(1);
+    functions.operate(start(&json!({}))).await.unwrap();
+
+    assert_eq!(started(&functions).len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_that_is_under_way_is_the_latest_one() {
+    let functions = Functions::new();
+    ran(&functions, "monday", json!({}), "succeeded").await;
+    functions.start(&["tuesday"]);
+    functions.granted_with(ask_with("tuesday", json!({}))).await;
+
+    let would = functions
+        .operate(start(&json!({ "dryRun": true })))
+        .await
+        .unwrap();
+
+    assert_eq!(would["from"], execution("tuesday"));
+}
+
+#[tokio::test]
+async fn a_run_key_that_has_succeeded_is_run_again_only_by_its_name() {
+    let functions = Functions::new();
+    ran(
+        &functions,
+        "monday",
+        json!({ "runKey": "tick-1" }),
+        "succeeded",
+    )
+    .await;
+    ran(
+        &functions,
+        "tuesday",
+        json!({ "runKey": "tick-2" }),
+        "succeeded",
+    )
+    .await;
+
+    let refused = functions.operate(start(&json!({}))).await;
+    let would = json!({ "again": "tick-1", "dryRun": true });
+    let would = functions.operate(start(&would)).await.unwrap();
+    let taken = functions
+        .status(ask_with("other", json!({ "runKey": "tick-1" })))
+        .await;
+    let done = functions
+        .operate(start(&json!({ "again": "tick-1", "id": "x" })))
+        .await
+        .unwrap();
+    let free = functions
+        .status(ask_with("started-x", json!({ "runKey": "tick-1" })))
+        .await;
+
+    assert_fails(
+        refused,
+        "Lockstep.InvalidRequest",
+        &["again", "tick-2", "duplicate"],
+    );
+    assert_eq!(
+        (&would["from"], &would["runKey"]),
+        (&json!(execution("monday")), &json!("tick-1"))
+    );
+    assert_eq!(taken, "duplicate", "a dry run forgets nothing");
+    assert_eq!(done["from"], execution("monday"));
+    assert_eq!(free, "granted");
+}
+
+#[tokio::test]
+async fn a_run_key_whose_run_failed_is_run_again_as_it_is() {
+    let functions = Functions::new();
+    ran(
+        &functions,
+        "monday",
+        json!({ "runKey": "tick-1" }),
+        "failed",
+    )
+    .await;
+
+    for more in [
+        json!({ "id": "x" }),
+        json!({ "again": "tick-1", "id": "y" }),
+    ] {
+        let done = functions.operate(start(&more)).await;
+        assert_eq!(status_of(&done), "started", "{more}");
+    }
+}
+
+/// Callers name their own holder, and could have named an execution of somebody else.
+#[tokio::test]
+async fn an_execution_that_does_not_name_the_lock_is_not_started() {
+    let functions = Functions::new();
+    ran(&functions, "victim", json!({}), "succeeded").await;
+    functions.executions.disown(&arn("victim"));
+
+    let refused = functions.operate(start(&json!({}))).await;
+
+    let parts = ["lock", &execution("victim"), "names"];
+    assert_fails(refused, "Lockstep.InvalidRequest", &parts);
+    assert_eq!(started(&functions), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_lock_without_a_known_execution_has_nothing_to_start() {
+    let functions = Functions::new();
+    functions.ran("process", "host:batch-1#17/a").await;
+    ran(&functions, "monday", json!({}), "succeeded").await;
+    let base = start(&json!({}));
+    let cases = cases! {
+        "lock", "process" => "lock", "\"process\"", "an execution of Step Functions";
+        "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
+        "again", "tick" => "again", "\"tick\"", "the run key of an execution";
+        "again", "a b" => "again", "a b", "without spaces";
+        "id", "a b" => "id", "a b", "A-Z a-z 0-9";
+        "id", "" => "id", "\"\"", "1 to 40";
+        "dryRun", "yes" => "dryRun", "string \"yes\"";
+        "note", NULL => "missing field `note`";
+        "input", "{}" => "unknown field `input`";
+    };
+
+    functions.assert_refused(&base, cases).await;
+
+    functions.executions.forget(&arn("monday"));
+    let gone = functions.operate(base).await;
+    assert_fails(
+        gone,
+        "Lockstep.InvalidRequest",
+        &["lock", &execution("monday")],
+    );
+}
+
+#[tokio::test]
+async fn a_start_that_step_functions_refuses_leaves_no_entry() {
+    let functions = Functions::new();
+    ran(&functions, "monday", json!({}), "succeeded").await;
+    let denied = ExecutionsError::Denied("no permission".into());
+    functions
+        .executions
+        .fail_every(ExecutionsCall::StartAgain, denied);
+
+    let refused = functions.operate(start(&json!({}))).await;
+
+    assert_fails(refused, "Lockstep.Denied", &["no permission"]);
+    let history = functions.history_page().await;
+    assert_eq!(history["entries"][0]["kind"], "run");
+}
+
+#[tokio::test]
+async fn a_run_key_that_a_holder_has_is_not_forgotten_for_a_start() {
+    let functions = Functions::new();
+    ran(
+        &functions,
+        "monday",
+        json!({ "runKey": "tick-1" }),
+        "failed",
+    )
+    .await;
+    functions.start(&["tuesday"]);
+    functions
+        .granted_with(ask_with("tuesday", json!({ "runKey": "tick-1" })))
+        .await;
+
+    let done = functions
+        .operate(start(&json!({ "again": "tick-1", "id": "x" })))
+        .await
+        .unwrap();
+    let met = functions
+        .status(ask_with("started-x", json!({ "runKey": "tick-1" })))
+        .await;
+
+    assert_eq!(done["from"], execution("tuesday"), "the one that has it");
+    assert_eq!(met, "duplicate");
+}
