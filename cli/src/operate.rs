@@ -11,18 +11,20 @@ mod doctor;
 mod function;
 mod history;
 mod rows;
-mod screen;
+pub(crate) mod screen;
 mod show;
 mod start;
-mod table;
+pub(crate) mod table;
 mod waits;
 mod watch;
 
 use crate::args::operate::{LocksArgs, RowFormat, WatchArgs};
 use crate::exit::Exit;
+pub(crate) use call_error::error_text;
 pub(crate) use change::{clear_rest, drop_waiter, evict, forget, pause, resume};
 pub(crate) use doctor::doctor;
-use function::{ActError, Function, Surface};
+pub(crate) use function::ActError;
+use function::{Function, Surface};
 pub(crate) use history::history;
 use rows::{Column, Kind};
 use screen::Screen;
@@ -180,7 +182,7 @@ fn print_rows<const N: usize>(
 /// # Errors
 /// What cannot be written is not reported as done. A reader that has gone, such as `head`, ends the command without an
 /// error.
-fn print(text: &str) -> Result<(), ActError> {
+pub(crate) fn print(text: &str) -> Result<(), ActError> {
     let mut out = stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
@@ -193,7 +195,7 @@ fn print(text: &str) -> Result<(), ActError> {
 }
 
 /// The exit code, after one line on stderr for an error.
-fn finish(result: Result<Exit, ActError>) -> Exit {
+pub(crate) fn finish(result: Result<Exit, ActError>) -> Exit {
     result.unwrap_or_else(|ActError { exit, text }| {
         if !text.is_empty() {
             crate::log::print_line(text);

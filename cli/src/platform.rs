@@ -1,4 +1,4 @@
-//! The operating system and the environment: children, clock, variables, standard error, terminal, signals, TLS
+//! The operating system and the environment: children, clock, variables, files, standard error, terminal, signals, TLS
 //! roots, the configuration of the AWS clients, and the identity of the task and container.
 
 pub(crate) mod aws;
@@ -6,6 +6,7 @@ pub(crate) mod children;
 pub(crate) mod clock;
 pub(crate) mod empty;
 pub(crate) mod env;
+pub(crate) mod file;
 pub(crate) mod foreground;
 pub(crate) mod home;
 mod host;

@@ -6,11 +6,12 @@
 use crate::args::weave::{FilesArg, UnweaveArgs, WeaveArgs};
 use crate::exit::{EarlyExit, Exit};
 use crate::log;
+use crate::platform::file::write_whole;
 use lockstep_weave::Error;
 use similar::TextDiff;
 use std::fs;
 use std::io::{Read, Write, stdin, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Exit code of `--check` for a definition that weaving would change.
 const DIFFERS: Exit = Exit::FAILED;
@@ -61,7 +62,7 @@ fn convert(
         return print(&diff.unified_diff().header(&name, &name).to_string());
     }
     match &files.out {
-        Some(out) => write(out, &after).map_err(|error| {
+        Some(out) => write_whole(out, &after).map_err(|error| {
             let why = format!("{} cannot be written: {error}", out.display());
             (Exit::CANNOT_WRITE, why)
         }),
@@ -98,23 +99,4 @@ fn print(text: &str) -> Result<(), EarlyExit> {
         (Exit::CANNOT_WRITE, why)
     };
     written.map_err(unwritten)
-}
-
-/// Writes the file whole or not at all: under another name beside it, which is then renamed. A link is followed,
-/// and a file that is there keeps its permissions.
-fn write(out: &Path, text: &str) -> std::io::Result<()> {
-    let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new: PathBuf = out.with_file_name(name);
-    let written = fs::write(&new, text).and_then(|()| {
-        if let Ok(found) = fs::metadata(&out) {
-            fs::set_permissions(&new, found.permissions())?;
-        }
-        fs::rename(&new, &out)
-    });
-    if written.is_err() {
-        fs::remove_file(&new).ok();
-    }
-    written
 }

@@ -9,7 +9,7 @@
 //! All text goes through `html`, which escapes it. Markup is `&'static str`, so that no response
 //! can become markup.
 
-mod html;
+pub mod html;
 mod list;
 mod lock;
 mod runs;

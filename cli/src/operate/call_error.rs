@@ -5,7 +5,7 @@ use aws_sdk_cloudformation::error::{ProvideErrorMetadata, SdkError};
 
 /// Code and message of the service; without a code, the error of the client. Where the credentials or the connection
 /// are to blame, the settings for them follow.
-pub(super) fn error_text<E>(failure: &SdkError<E>) -> String
+pub(crate) fn error_text<E>(failure: &SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {

@@ -43,7 +43,7 @@ pub(super) struct Function {
 
 /// An act that failed.
 #[derive(Debug)]
-pub(super) struct ActError {
+pub(crate) struct ActError {
     /// The exit code for it.
     pub(super) exit: Exit,
     /// What happened, in one line.

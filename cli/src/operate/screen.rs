@@ -21,7 +21,7 @@ const COLUMNS_MIN: usize = 60;
 
 /// The layout of one answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Screen {
+pub(crate) struct Screen {
     /// Columns of a line; `None` with `--wide`.
     width: Option<usize>,
     /// Whether standard output is a terminal that shows colours and links.
@@ -31,7 +31,7 @@ pub(super) struct Screen {
 
 /// What the colour of a word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     /// As it should be.
     Good,
     /// To be looked at.
@@ -44,7 +44,7 @@ pub(super) enum Tone {
 
 impl Screen {
     /// The layout for standard output. Colours are for terminals only, and not with `NO_COLOR` (<https://no-color.org>).
-    pub(super) fn new(wide: bool) -> Self {
+    pub(crate) fn new(wide: bool) -> Self {
         let out = stdout();
         let columns = terminal_size_of(&out).map_or(COLUMNS, |(Width(columns), _)| columns.into());
         let is_set = |name| var_os(name).is_some_and(|value| !value.is_empty());
@@ -131,7 +131,7 @@ impl Screen {
     }
 
     #[cfg(test)]
-    pub(super) fn plain(width: Option<usize>, now: &str) -> Self {
+    pub(crate) fn plain(width: Option<usize>, now: &str) -> Self {
         Self {
             width,
             is_styled: false,
@@ -180,7 +180,7 @@ pub(super) fn length(millis: u64) -> String {
 }
 
 /// An RFC 3339 time without its fraction.
-pub(super) fn whole_seconds(time: &str) -> String {
+pub(crate) fn whole_seconds(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, fraction)) if fraction.ends_with('Z') => format!("{seconds}Z"),
         _ => time.to_owned(),

@@ -11,13 +11,13 @@ const GAP: &str = "  ";
 pub(super) const NOTHING: &str = "-";
 
 /// A cell: its text, and what the colour of that says.
-pub(super) type Cell = (String, Tone);
+pub(crate) type Cell = (String, Tone);
 
 /// `rows` under `heads`, with columns as wide as their widest cell. Without rows, `none`.
 ///
 /// A column that shows nothing in all rows is left out. Where a line would be wider than the screen, the widest columns
 /// have several lines in a cell.
-pub(super) fn table<const N: usize>(
+pub(crate) fn table<const N: usize>(
     screen: &Screen,
     heads: [&str; N],
     rows: &[[Cell; N]],

@@ -93,6 +93,19 @@ impl Signals {
     }
 }
 
+/// Waits for SIGINT or SIGTERM. All other signals keep their effect on this process.
+pub(crate) async fn interrupted() -> Signal {
+    let kinds = (SignalKind::interrupt(), SignalKind::terminate());
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(kinds.0), signal(kinds.1)) else {
+        // Without handlers, both end the process by themselves.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => Signal::SIGINT,
+        _ = terminate.recv() => Signal::SIGTERM,
+    }
+}
+
 /// Whether `signal` asks any command to end. The meaning of others depends on the command, such as SIGHUP
 /// to reload its settings or SIGQUIT to print its threads.
 pub(crate) fn asks_to_end(signal: Signal) -> bool {

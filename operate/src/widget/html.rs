@@ -5,47 +5,48 @@ use serde_json::Value;
 
 /// HTML in the making.
 #[derive(Debug, Default)]
-pub(super) struct Html {
+pub struct Html {
     body: String,
     style: String,
 }
 
 /// Names and values of attributes.
-pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
+pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 /// A link or a button that calls a function and shows what it returns in place of the page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Action<'a> {
+pub struct Action<'a> {
     /// Its text.
-    pub(super) label: &'a str,
+    pub label: &'a str,
     /// Its class: `link`, or one of the console's buttons.
-    pub(super) class: &'a str,
+    pub class: &'a str,
     /// ARN of the function.
-    pub(super) endpoint: &'a str,
+    pub endpoint: &'a str,
     /// The event, to which CloudWatch adds `widgetContext`.
-    pub(super) body: &'a Value,
+    pub body: &'a Value,
     /// The question that the console asks before the call.
-    pub(super) confirmation: Option<&'a str>,
+    pub confirmation: Option<&'a str>,
 }
 
 impl Html {
     /// Adds rules to the page's only style element.
-    pub(super) fn style(&mut self, rules: &'static str) {
+    pub fn style(&mut self, rules: &'static str) {
         self.style.push_str(rules);
     }
 
     /// The finished page.
-    pub(super) fn finish(self) -> String {
+    #[must_use]
+    pub fn finish(self) -> String {
         format!("<style>{}</style>{}", self.style, self.body)
     }
 
     /// Adds text.
-    pub(super) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         escape(text, &mut self.body);
     }
 
     /// Adds an element that has no end tag, or no content.
-    pub(super) fn void(&mut self, tag: &'static str, attributes: Attributes<'_>) {
+    pub fn void(&mut self, tag: &'static str, attributes: Attributes<'_>) {
         self.body.push('<');
         self.body.push_str(tag);
         for (name, value) in attributes {
@@ -59,7 +60,7 @@ impl Html {
     }
 
     /// Adds an element with what `content` writes.
-    pub(super) fn element(
+    pub fn element(
         &mut self,
         tag: &'static str,
         attributes: Attributes<'_>,
@@ -73,12 +74,12 @@ impl Html {
     }
 
     /// Adds an element with text.
-    pub(super) fn line(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
+    pub fn line(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
         self.element(tag, attributes, |html| html.text(text));
     }
 
     /// Adds a link or a button, and the `cwdb-action` that belongs to the element before it.
-    pub(super) fn action(&mut self, action: &Action<'_>) {
+    pub fn action(&mut self, action: &Action<'_>) {
         self.line("a", &[("class", action.class)], action.label);
         let mut attributes = vec![
             ("action", "call"),
@@ -121,7 +122,7 @@ fn escape(text: &str, out: &mut String) {
 }
 
 /// The head of a table.
-pub(super) fn headings(html: &mut Html, titles: &[&str]) {
+pub fn headings(html: &mut Html, titles: &[&str]) {
     html.element("tr", &[], |html| {
         for title in titles {
             html.line("th", &[], title);
