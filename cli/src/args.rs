@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 #[cfg(test)]
 mod agreement;
+pub(crate) mod audit;
 pub(crate) mod operate;
 pub(crate) mod parse;
 pub(crate) mod run;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     },
     /// Hold locks for a program that runs many jobs in one process, over a local HTTP API
     Agent(Box<agent::AgentArgs>),
+    /// Show which state machines ran twice at once, before anything is deployed
+    Audit(audit::AuditArgs),
     /// List all locks, the idle, paused and frozen ones too
     Locks(operate::LocksArgs),
     /// Show one lock: its holders, its waiters, its last runs, and what would free it

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`run`], [`exec`] (a command: supervision, its processes, its watchdog), [`lease`]
 //! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
-//! (jobs of one program), [`operate`] (what operators see and do), [`weave`] (definitions of workflows). [`platform`] is the operating system below them.
+//! (jobs of one program), [`operate`] (what operators see and do), [`weave`] (definitions of workflows), [`audit`] (workflows without a lock). [`platform`] is the operating system below them.
 //!
 //! Whatever this process starts must die with it, or before it. Two hidden subcommands are parts of
 //! that, which the binary starts itself: `watchdog` is the second process that holds the deadline
@@ -13,6 +13,7 @@
 
 mod agent;
 mod args;
+mod audit;
 mod exec;
 mod exit;
 mod lease;
@@ -65,6 +66,7 @@ fn dispatch(command: Command) -> Exit {
         return Exit::CONFIGURATION;
     }
     match command {
+        Command::Audit(args) => with_runtime(audit::audit(args)),
         Command::ClearRest(args) => with_runtime(operate::clear_rest(args)),
         Command::Completions { shell } => manual::completions(shell),
         Command::Doctor(args) => with_runtime(operate::doctor(args)),

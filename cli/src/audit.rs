@@ -1,0 +1,135 @@
+//! `lockstep audit`: which state machines of an account ran twice at once, before anything is deployed.
+//!
+//! Reading order: [`run`] and [`schedule`] (what is known), [`overlap`] and [`replay`] (what follows from it), [`advice`]
+//! (what it speaks for), [`report`] (the figures together). Those are pure. [`api`], [`client`] and [`pace`] are the
+//! calls, [`journal`] is the state that an interrupted audit leaves, and [`read`] reads an account with them. [`table`] and
+//! [`html`] print the report.
+
+mod advice;
+mod api;
+mod client;
+mod found;
+mod html;
+mod journal;
+mod overlap;
+mod pace;
+mod progress;
+mod read;
+mod replay;
+mod report;
+mod run;
+mod schedule;
+mod table;
+mod text;
+
+use crate::args::audit::AuditArgs;
+use crate::args::operate::Format;
+use crate::exit::{EarlyExit, Exit};
+use crate::log;
+use crate::operate::{error_text, finish, print};
+use crate::platform::aws::{Loaded, operators_config};
+use crate::platform::file;
+use crate::platform::signals::interrupted;
+use aws_config::SdkConfig;
+use client::Client;
+use found::{Found, Window};
+use journal::{Journal, Question};
+use lockstep::clock::{Clock, SystemClock};
+use read::Reader;
+use report::Report;
+use std::path::Path;
+
+/// Reads the account and prints the report.
+pub(crate) async fn audit(args: AuditArgs) -> Exit {
+    match read(&args).await {
+        Ok(found) => print_report(&args, &Report::of(found)),
+        Err((exit, why)) => {
+            log::print_line(why);
+            exit
+        }
+    }
+}
+
+async fn read(args: &AuditArgs) -> Result<Found, EarlyExit> {
+    let Loaded { sdk, region } = operators_config().await?;
+    let now = SystemClock.now().millis();
+    let (journal, until) = match &args.state {
+        Some(path) => {
+            let question = Question {
+                region: region.name.clone(),
+                account: account(&sdk).await?,
+                since_seconds: args.since.as_secs(),
+                names: args.names.clone(),
+                prefix: args.prefix.clone(),
+            };
+            Journal::open(path, &question, now)?
+        }
+        None => (Journal::default(), now),
+    };
+    let window = Window {
+        since: until.saturating_sub(args.since.as_secs() * 1_000),
+        until,
+        region: region.name.clone(),
+    };
+    let client = Client::new(&sdk, &region.name, args.rate);
+    let mut reader = Reader::new(client, journal);
+    let stopped = tokio::select! {
+        found = reader.read(args, window) => match found {
+            Ok(found) => return Ok(found),
+            Err(exit) => exit,
+        },
+        signal = interrupted() => (Exit::signal(signal), "interrupted".into()),
+    };
+    let (exit, why) = stopped;
+    Err((
+        exit,
+        format!("{why}{}", resumption(exit, reader.journal.path())),
+    ))
+}
+
+/// How to go on after an audit that has stopped.
+fn resumption(exit: Exit, state: Option<&Path>) -> String {
+    match state {
+        _ if exit == Exit::CONFIGURATION || exit == Exit::CANNOT_WRITE => String::new(),
+        Some(path) => format!(
+            "; run the same command again to resume from {}",
+            path.display()
+        ),
+        None => "; with --state FILE, the same command resumes an audit".into(),
+    }
+}
+
+/// The account of the credentials. The call needs no permission
+/// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>).
+async fn account(sdk: &SdkConfig) -> Result<String, EarlyExit> {
+    let client = aws_sdk_sts::Client::new(sdk);
+    let found = client.get_caller_identity().send().await;
+    let found = found.map_err(|failure| {
+        let text = format!("STS GetCallerIdentity: {}", error_text(&failure));
+        (Exit::UNAVAILABLE, text)
+    })?;
+    Ok(found.account.unwrap_or_default())
+}
+
+fn print_report(args: &AuditArgs, report: &Report) -> Exit {
+    if let Some(path) = &args.html
+        && let Err(error) = file::write_whole(path, &html::page(report))
+    {
+        log::print_line(format!(
+            "--html {} cannot be written: {error}",
+            path.display()
+        ));
+        return Exit::CANNOT_WRITE;
+    }
+    let text = match args.output {
+        Format::Table => Ok(table::text(report)),
+        Format::Json => serde_json::to_string_pretty(report).map(|json| format!("{json}\n")),
+    };
+    match text {
+        Ok(text) => finish(print(&text).map(|()| Exit::OK)),
+        Err(error) => {
+            log::print_line(format!("the report cannot be written as JSON: {error}"));
+            Exit::FAILED
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The report as one page: no script, and nothing that is loaded from elsewhere.
+//!
+//! All text goes through [`Html`], which escapes it. The page is bounded: it has [`ROWS`] rows, and timelines of
+//! [`MACHINES`] state machines, each with the busiest moments and at most a hundred runs of one.
+
+mod style;
+mod timeline;
+mod view;
+
+use super::report::{Audited, Report};
+use super::table::{HEADS, heading, lines, row};
+use lockstep_operate::widget::html::Html;
+
+/// Most state machines in the table.
+const ROWS: usize = 1_000;
+/// Most state machines with timelines.
+const MACHINES: usize = 25;
+
+/// The page.
+pub(super) fn page(report: &Report) -> String {
+    let mut html = Html::default();
+    html.style(style::PAGE);
+    html.line("h1", &[], "Which state machines ran twice at once");
+    html.line("p", &[], &heading(report));
+    overview(&mut html, report);
+    let overlapping = report.overlapping().count();
+    if overlapping > 0 {
+        legend(&mut html);
+    }
+    for (index, machine) in report.overlapping().take(MACHINES).enumerate() {
+        detail(&mut html, report, machine, &anchor(index));
+    }
+    if overlapping > MACHINES {
+        let text = format!(
+            "Timelines of the {MACHINES} state machines with the most overlaps; {} more are in the table alone.",
+            overlapping - MACHINES
+        );
+        html.line("p", &[("class", "dim")], &text);
+    }
+    let not_seen = report.not_seen.iter();
+    let not_seen = not_seen.map(|of| format!("{}: {}", of.name, of.reason));
+    list(&mut html, "Not seen", not_seen.take(ROWS));
+    let denied = report.denied.iter();
+    let denied =
+        denied.map(|of| format!("{} is denied, so the report lacks {}.", of.action, of.lacks));
+    list(&mut html, "Denied", denied);
+    list(
+        &mut html,
+        "What no audit sees",
+        report.cannot_see.iter().map(|&line| line.to_owned()),
+    );
+    let head = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+        <title>lockstep audit</title></head><body>";
+    format!("{head}{}</body></html>\n", html.finish())
+}
+
+fn anchor(index: usize) -> String {
+    format!("machine-{index}")
+}
+
+fn overview(html: &mut Html, report: &Report) {
+    html.element("div", &[("class", "scroll")], |html| {
+        html.element("table", &[], |html| {
+            lockstep_operate::widget::html::headings(html, &HEADS);
+            for (index, machine) in report.state_machines.iter().take(ROWS).enumerate() {
+                html.element("tr", &[], |html| table_row(html, machine, index));
+            }
+        });
+    });
+    if report.state_machines.len() > ROWS {
+        let text = format!(
+            "{} more are not listed.",
+            report.state_machines.len() - ROWS
+        );
+        html.line("p", &[("class", "dim")], &text);
+    }
+}
+
+/// The state machines with overlaps come first, in the order of their timelines.
+fn table_row(html: &mut Html, machine: &Audited, index: usize) {
+    let has_timeline = machine.overlaps.runs > 0 && !machine.is_exclusive_run && index < MACHINES;
+    let [_, cells @ ..] = row(machine);
+    html.element("td", &[], |html| {
+        if has_timeline {
+            let link = format!("#{}", anchor(index));
+            html.line("a", &[("href", &link)], &machine.name);
+        } else {
+            html.text(&machine.name);
+        }
+    });
+    for (head, cell) in HEADS[1..].iter().zip(&cells) {
+        let is_hot = has_timeline && *head == "OVERLAPS";
+        let class = if is_hot { "hot" } else { "cell" };
+        html.line("td", &[("class", class)], cell);
+    }
+}
+
+fn detail(html: &mut Html, report: &Report, machine: &Audited, anchor: &str) {
+    html.line("h2", &[("id", anchor)], &machine.name);
+    html.element("dl", &[], |html| {
+        for (label, line) in lines(machine) {
+            html.line("dt", &[], label);
+            html.line("dd", &[], &line);
+        }
+    });
+    timeline::show(html, machine, report.window.0, report.window.1);
+}
+
+/// What the colours mean.
+fn legend(html: &mut Html) {
+    html.element("p", &[("class", "legend")], |html| {
+        for (class, text) in [
+            ("succeeded", "succeeded"),
+            ("failed", "failed, timed out or aborted"),
+            ("running", "still runs"),
+            ("shared", "two or more run"),
+        ] {
+            html.element("span", &[], |html| {
+                let size = [("class", class), ("width", "14"), ("height", "14")];
+                html.element("svg", &[("aria-hidden", "true")], |html| {
+                    html.element("rect", &size, |_| ());
+                });
+                html.text(text);
+            });
+        }
+        html.line("span", &[], "┊ tick of a cron schedule");
+    });
+}
+
+fn list(html: &mut Html, title: &str, lines: impl Iterator<Item = String>) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    html.line("h2", &[], title);
+    html.element("ul", &[], |html| {
+        for line in lines {
+            html.line("li", &[], &line);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::account;
+    use super::*;
+
+    #[test]
+    fn a_page_has_no_markup_of_others_and_loads_nothing() {
+        let hostile = r#"<script>alert(1)</script>" onload=x <img src=http://x>"#;
+        let page = page(&account(&[(hostile, 20, 1_500)]));
+
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload=x"));
+        for absent in ["<script", "<img", "<link", "<iframe", "@import", "url("] {
+            assert!(!page.contains(absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn a_page_stays_small_and_says_what_it_leaves_out() {
+        let names: Vec<_> = (0..30).map(|n| format!("machine-{n}")).collect();
+        let machines: Vec<_> = names
+            .iter()
+            .map(|name| (name.as_str(), 3_000, 1_500))
+            .collect();
+
+        let page = page(&account(&machines));
+
+        assert!(page.len() < 3_000_000, "{} bytes", page.len());
+        assert_eq!(page.matches("<h2 id=").count(), MACHINES);
+        assert!(page.contains("5 more are in the table alone"));
+        assert!(page.contains("2900 more runs of this busy time not drawn"));
+    }
+
+    #[test]
+    fn a_page_without_overlaps_has_no_timeline() {
+        let page = page(&account(&[("calm", 20, 900)]));
+
+        assert!(
+            page.contains("0 with overlaps") && !page.contains("<svg"),
+            "{page}"
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! What the page shows of a state machine: the whole time as a strip, and its busiest moments run by run.
+
+use super::super::overlap::{Step, overlaps, steps};
+use super::super::run::Span;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Most moments of a state machine.
+const MOMENTS: usize = 3;
+/// Most runs of a moment.
+pub(super) const RUNS: usize = 100;
+/// Most rows of bars; further runs are drawn in the last one.
+const ROWS: usize = 12;
+
+/// A time in which runs overlapped, with a margin.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The indexes of its runs.
+    pub(super) runs: Range<usize>,
+    /// Runs of the same busy time that are not shown.
+    pub(super) left_out: usize,
+}
+
+/// Returns the busiest times of `spans`, which are sorted by their start, in the order of time.
+pub(super) fn moments(spans: &[Span]) -> Vec<Moment> {
+    let mut busy: Vec<_> = clusters(spans)
+        .into_iter()
+        .map(|cluster| (overlaps(&spans[cluster.clone()]), cluster))
+        .filter(|(found, _)| !found.pairs.is_empty())
+        .collect();
+    busy.sort_by_key(|(found, cluster)| {
+        (Reverse((found.millis, found.pairs.len())), cluster.start)
+    });
+    busy.truncate(MOMENTS);
+    busy.sort_by_key(|(_, cluster)| cluster.start);
+    let moment = |(_, cluster)| moment(spans, cluster);
+    busy.into_iter().map(moment).collect()
+}
+
+/// The runs without a time between them in which none runs.
+fn clusters(spans: &[Span]) -> Vec<Range<usize>> {
+    let (mut found, mut begin, mut end) = (Vec::new(), 0, 0);
+    for (index, span) in spans.iter().enumerate() {
+        if index > begin && span.start >= end {
+            found.push(begin..index);
+            begin = index;
+        }
+        end = end.max(span.end);
+    }
+    if begin < spans.len() {
+        found.push(begin..spans.len());
+    }
+    found
+}
+
+/// Shows at most [`RUNS`] runs of `cluster`, around the time with the most at once.
+fn moment(spans: &[Span], cluster: Range<usize>) -> Moment {
+    let count = cluster.len();
+    let mut runs = cluster.clone();
+    if count > RUNS {
+        let steps = steps(&spans[cluster.clone()]);
+        let peak = steps
+            .iter()
+            .max_by_key(|step| (step.running, Reverse(step.at)));
+        let at = peak.map_or(0, |step| step.at);
+        let middle = spans.partition_point(|span| span.start <= at);
+        let begin = middle
+            .saturating_sub(RUNS / 2)
+            .clamp(cluster.start, cluster.end - RUNS);
+        runs = begin..begin + RUNS;
+    }
+    let from = spans[runs.start].start;
+    let ends = spans[runs.clone()].iter().map(|span| span.end);
+    let to = match spans.get(runs.end) {
+        // What follows is not shown, so neither is the time in which it runs.
+        Some(next) if runs.end < cluster.end => next.start,
+        _ => ends.max().unwrap_or(from),
+    };
+    let to = to.max(from + 1);
+    let margin = ((to - from) / 5).max(500);
+    Moment {
+        from: from.saturating_sub(margin),
+        to: to + margin,
+        left_out: count - runs.len(),
+        runs,
+    }
+}
+
+/// The row of each of `spans`: the first in which no run is left, so that no two in a row overlap.
+pub(super) fn rows(spans: &[Span]) -> Vec<usize> {
+    let mut ends: Vec<u64> = Vec::new();
+    let row = |span: &Span| {
+        let free = ends.iter().position(|end| *end <= span.start);
+        let row = free.unwrap_or(ends.len()).min(ROWS - 1);
+        match ends.get_mut(row) {
+            Some(end) => *end = span.end.max(*end),
+            None => ends.push(span.end),
+        }
+        row
+    };
+    spans.iter().map(row).collect()
+}
+
+/// The times from `from` to `to` in which two or more ran.
+pub(super) fn shared(steps: &[Step], from: u64, to: u64) -> Vec<(u64, u64)> {
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for pair in steps.windows(2).filter(|pair| pair[0].running > 1) {
+        let (begin, end) = (pair[0].at.max(from), pair[1].at.min(to));
+        match found.last_mut() {
+            _ if begin >= end => {}
+            Some(last) if last.1 == begin => last.1 = end,
+            _ => found.push((begin, end)),
+        }
+    }
+    found
+}
+
+/// The share of each of `count` equal parts of the time from `from` to `to` in which two or more ran, in per cent,
+/// rounded up.
+pub(super) fn shares(steps: &[Step], from: u64, to: u64, count: usize) -> Vec<u64> {
+    let parts = count as u64;
+    let whole = (to - from).max(parts);
+    let edge = |part: u64| from + whole * part / parts;
+    let mut taken = vec![0; count];
+    for (begin, end) in shared(steps, from, to) {
+        let first = (begin - from) * parts / whole;
+        let parts = (first..parts).take_while(|part| edge(*part) < end);
+        for (part, taken) in parts.zip(&mut taken[first as usize..]) {
+            *taken += end
+                .min(edge(part + 1))
+                .saturating_sub(begin.max(edge(part)));
+        }
+    }
+    let length = whole.div_ceil(parts);
+    taken
+        .iter()
+        .map(|taken| (taken * 100).div_ceil(length))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::overlap::tests::{drawn, spans_of};
+    use super::*;
+
+    #[test]
+    fn the_busiest_moments_are_shown_in_the_order_of_time() {
+        // Five times with overlaps of 10, 40, 20, 5 and 30 ms, and one without.
+        let mut pairs = vec![(900_000, 900_500)];
+        for (n, length) in [10, 40, 20, 5, 30].into_iter().enumerate() {
+            let at = n as u64 * 100_000;
+            pairs.extend([(at, at + 1_000), (at + 1_000 - length, at + 2_000)]);
+        }
+
+        let moments = moments(&spans_of(&pairs));
+
+        let runs: Vec<_> = moments.iter().map(|moment| moment.runs.clone()).collect();
+        assert_eq!(runs, [2..4, 4..6, 8..10]);
+        assert_eq!((moments[0].from, moments[0].to), (99_500, 102_500));
+    }
+
+    #[test]
+    fn a_long_busy_time_is_cut_around_its_peak() {
+        let mut pairs: Vec<(u64, u64)> = (0..1_000).map(|n| (n * 10, n * 10 + 15)).collect();
+        pairs.extend([(7_001, 7_020); 3]);
+
+        let moments = moments(&spans_of(&pairs));
+
+        let [moment] = &moments[..] else {
+            panic!("{moments:?}")
+        };
+        assert_eq!((moment.runs.len(), moment.left_out), (RUNS, 903));
+        assert!((moment.from..moment.to).contains(&7_001), "{moment:?}");
+    }
+
+    #[test]
+    fn no_two_runs_of_a_row_overlap() {
+        for seed in 0..500 {
+            let spans = drawn(seed);
+
+            let rows = rows(&spans);
+
+            for (one, row) in rows.iter().enumerate() {
+                for other in (0..one).filter(|other| rows[*other] == *row) {
+                    let free = spans[other].end <= spans[one].start;
+                    assert!(free || *row == ROWS - 1, "seed {seed}: {spans:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shares_add_up_to_the_time_of_the_overlaps() {
+        for seed in 0..500 {
+            let spans = drawn(seed);
+
+            let shares = shares(&steps(&spans), 0, 100, 100);
+
+            // Each part is a millisecond: all of it is shared, or none.
+            assert!(
+                shares.iter().all(|share| [0, 100].contains(share)),
+                "{shares:?}"
+            );
+            let millis = shares.iter().sum::<u64>() / 100;
+            assert_eq!(millis, overlaps(&spans).millis, "seed {seed}: {spans:?}");
+        }
+        let long = steps(&spans_of(&[(0, 1_000), (250, 1_000)]));
+        assert_eq!(shares(&long, 0, 1_000, 4), [0, 100, 100, 100]);
+        assert_eq!(shares(&long, 0, 2_000, 2), [75, 0]);
+    }
+}

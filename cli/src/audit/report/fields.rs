@@ -1,0 +1,154 @@
+//! The fields of the report, as docs/audit.md documents them.
+
+use crate::audit::advice::Suggestion;
+use crate::audit::found::{Denied, NotSeen};
+use crate::audit::run::{Run, Span};
+use crate::audit::schedule::{Schedule, Source};
+use serde::Serialize;
+
+/// The whole report.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Report {
+    pub(in crate::audit) region: String,
+    /// RFC 3339.
+    pub(in crate::audit) since: String,
+    pub(in crate::audit) until: String,
+    /// The same times in milliseconds since 1970.
+    #[serde(skip)]
+    pub(in crate::audit) window: (u64, u64),
+    /// Requests that this run of the command sent.
+    pub(in crate::audit) requests: u64,
+    /// Those with overlaps first.
+    pub(in crate::audit) state_machines: Vec<Audited>,
+    pub(in crate::audit) not_seen: Vec<NotSeen>,
+    pub(in crate::audit) denied: Vec<Denied>,
+    /// What the figures do not cover.
+    pub(in crate::audit) cannot_see: [&'static str; 6],
+}
+
+/// The figures of one state machine.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Audited {
+    pub(in crate::audit) name: String,
+    pub(in crate::audit) arn: String,
+    /// Whether its name is that of Lockstep's exclusive-run, whose executions overlap while they wait.
+    pub(in crate::audit) is_exclusive_run: bool,
+    pub(in crate::audit) runs: usize,
+    pub(in crate::audit) endings: Endings,
+    /// `None` without a run.
+    pub(in crate::audit) durations: Option<Durations>,
+    pub(in crate::audit) schedules: Vec<Scheduled>,
+    pub(in crate::audit) overlaps: Overlapping,
+    /// Starts within a second of the start before.
+    pub(in crate::audit) double_starts: usize,
+    pub(in crate::audit) replay: Replayed,
+    pub(in crate::audit) suggestions: Vec<Suggestion>,
+    /// What the page draws.
+    #[serde(skip)]
+    pub(in crate::audit) drawn: Drawn,
+}
+
+/// What the page draws of a state machine.
+#[derive(Debug)]
+pub(in crate::audit) struct Drawn {
+    pub(in crate::audit) runs: Vec<Run>,
+    pub(in crate::audit) spans: Vec<Span>,
+    pub(in crate::audit) schedules: Vec<Schedule>,
+}
+
+/// How the runs ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Endings {
+    pub(in crate::audit) succeeded: usize,
+    pub(in crate::audit) failed: usize,
+    pub(in crate::audit) timed_out: usize,
+    pub(in crate::audit) aborted: usize,
+    pub(in crate::audit) running: usize,
+    /// Of a status that this version does not know.
+    pub(in crate::audit) other: usize,
+}
+
+/// Durations of all runs, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Durations {
+    pub(in crate::audit) median_seconds: f64,
+    pub(in crate::audit) p95_seconds: f64,
+    pub(in crate::audit) p99_seconds: f64,
+    pub(in crate::audit) longest_seconds: f64,
+}
+
+/// A schedule of a state machine, and its interval.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Scheduled {
+    pub(in crate::audit) name: String,
+    pub(in crate::audit) source: Source,
+    /// `None` for a rule that matches events.
+    pub(in crate::audit) expression: Option<String>,
+    pub(in crate::audit) timezone: Option<String>,
+    pub(in crate::audit) enabled: bool,
+    /// The shortest time between two ticks.
+    pub(in crate::audit) interval_seconds: Option<f64>,
+}
+
+/// How runs overlapped.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Overlapping {
+    /// Runs that started while another one ran.
+    pub(in crate::audit) runs: usize,
+    /// Time in which two or more ran.
+    pub(in crate::audit) seconds: f64,
+    pub(in crate::audit) most_at_once: usize,
+    /// The first of these runs.
+    pub(in crate::audit) examples: Vec<Example>,
+}
+
+/// A run that started while another one ran.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Example {
+    /// The name of its execution.
+    pub(in crate::audit) run: String,
+    pub(in crate::audit) started: String,
+    /// The name of the execution that ran.
+    pub(in crate::audit) ran: String,
+}
+
+/// What each overlap policy would have done.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Replayed {
+    pub(in crate::audit) skip: Skip,
+    pub(in crate::audit) queue: Queued,
+    pub(in crate::audit) replace: Replace,
+}
+
+/// What `skip` would have done.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Skip {
+    pub(in crate::audit) skipped: usize,
+}
+
+/// What `queue` would have done.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Queued {
+    pub(in crate::audit) waited: usize,
+    pub(in crate::audit) longest_wait_seconds: f64,
+    pub(in crate::audit) longest_queue: usize,
+    /// Whether the queue kept growing.
+    pub(in crate::audit) grows: bool,
+}
+
+/// What `replace` would have done.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Replace {
+    pub(in crate::audit) stopped: usize,
+}

@@ -1,0 +1,131 @@
+//! The runs of a state machine, and the times that they took.
+
+use serde::{Deserialize, Serialize};
+
+/// One execution of a Standard state machine. Times are milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) start: u64,
+    /// `None` while it runs.
+    pub(super) stop: Option<u64>,
+    pub(super) status: Status,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Status {
+    Succeeded,
+    Failed,
+    TimedOut,
+    Aborted,
+    Running,
+    /// A status that this version does not know.
+    Other,
+}
+
+impl Status {
+    /// Reads a status of Step Functions
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ExecutionListItem.html>).
+    pub(super) fn of(text: &str) -> Self {
+        match text {
+            "SUCCEEDED" => Self::Succeeded,
+            "FAILED" => Self::Failed,
+            "TIMED_OUT" => Self::TimedOut,
+            "ABORTED" => Self::Aborted,
+            "RUNNING" => Self::Running,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The time of a run: from `start`, and up to but not including `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Span {
+    pub(super) fn length(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// Sorts `runs` by their start and drops those outside of the window, and a run that two pages had.
+pub(super) fn within(mut runs: Vec<Run>, since: u64, until: u64) -> Vec<Run> {
+    runs.retain(|run| (since..=until).contains(&run.start));
+    runs.sort_by(|one, other| (one.start, &one.name).cmp(&(other.start, &other.name)));
+    runs.dedup_by(|one, other| one.name == other.name && one.start == other.start);
+    runs
+}
+
+/// The times of `runs`. A run that still runs lasts until `now`.
+pub(super) fn spans(runs: &[Run], now: u64) -> Vec<Span> {
+    let span = |run: &Run| Span {
+        start: run.start,
+        end: run.stop.unwrap_or(now).max(run.start),
+    };
+    runs.iter().map(span).collect()
+}
+
+/// Returns the value below or at which `percent` per cent of `sorted` are, by nearest rank.
+pub(super) fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str, start: u64, stop: Option<u64>) -> Run {
+        Run {
+            name: name.into(),
+            start,
+            stop,
+            status: Status::of(stop.map_or("RUNNING", |_| "SUCCEEDED")),
+        }
+    }
+
+    #[test]
+    fn runs_outside_of_the_window_and_repeated_ones_are_left_out() {
+        let late = run("late", 31, Some(40));
+        let runs = vec![
+            run("b", 20, Some(25)),
+            late,
+            run("a", 10, Some(90)),
+            run("b", 20, Some(25)),
+            run("early", 9, Some(50)),
+        ];
+
+        let kept = within(runs, 10, 30);
+
+        let names: Vec<_> = kept.iter().map(|run| run.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_run_that_still_runs_lasts_until_now() {
+        let runs = [run("a", 10, None), run("b", 20, Some(15))];
+
+        let spans = spans(&runs, 70);
+
+        let [begun, backwards] = spans[..] else {
+            panic!("{spans:?}")
+        };
+        assert_eq!((begun.length(), backwards.length()), (60, 0));
+    }
+
+    #[test]
+    fn a_percentile_is_a_value_that_occurred() {
+        let sorted: Vec<u64> = (1..=200).collect();
+
+        for (percent, expected) in [(0, 1), (50, 100), (95, 190), (99, 198), (100, 200)] {
+            assert_eq!(percentile(&sorted, percent), Some(expected), "{percent}");
+        }
+        assert_eq!(percentile(&[7], 50), Some(7));
+        assert_eq!(percentile(&[], 50), None);
+    }
+}

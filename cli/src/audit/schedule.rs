@@ -1,0 +1,259 @@
+//! The schedules that start a state machine, and the intervals between their ticks.
+//!
+//! EventBridge's cron expressions are those of Quartz with a field for the year and none for seconds; its rules tick in
+//! UTC, its Scheduler in any time zone
+//! (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html>,
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html>).
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
+
+/// Most ticks of a schedule that are looked at: a minute's for a week.
+const MOST_TICKS: usize = 10_080;
+
+/// What starts a state machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Schedule {
+    /// The name; of the Scheduler with its group.
+    pub(super) name: String,
+    pub(super) source: Source,
+    /// ARN of the state machine, without version or alias.
+    pub(super) machine: String,
+    /// `rate(…)`, `cron(…)` or `at(…)`; `None` for a rule that matches events alone.
+    pub(super) expression: Option<String>,
+    /// IANA name; `None` is UTC.
+    pub(super) timezone: Option<String>,
+    pub(super) enabled: bool,
+    /// Milliseconds since 1970 before which it does not tick.
+    pub(super) from: Option<u64>,
+    /// Milliseconds since 1970 after which it does not tick.
+    pub(super) to: Option<u64>,
+}
+
+/// Which service a schedule is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Source {
+    /// A rule of EventBridge on the default bus.
+    Rule,
+    /// A schedule of EventBridge Scheduler.
+    Scheduler,
+}
+
+/// The intervals between ticks, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) shortest: u64,
+    pub(super) longest: u64,
+}
+
+impl Schedule {
+    /// The intervals between its ticks from `since` to `until`. `None` for an expression that cannot be read, and for
+    /// one with fewer than two ticks in that time.
+    pub(super) fn interval(&self, since: u64, until: u64) -> Option<Interval> {
+        let expression = self.expression.as_deref()?;
+        if let Some(every) = rate(expression) {
+            return Some(Interval {
+                shortest: every,
+                longest: every,
+            });
+        }
+        let ticks = self.ticks(since, until, MOST_TICKS);
+        let gaps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
+        Some(Interval {
+            shortest: gaps().min()?,
+            longest: gaps().max()?,
+        })
+    }
+
+    /// The first ticks of a cron expression from `since` to `until`, in milliseconds since 1970; `most` at most. Those of a
+    /// rate are not known: they count from a time that no call returns.
+    pub(super) fn ticks(&self, since: u64, until: u64, most: usize) -> Vec<u64> {
+        let expression = self.expression.as_deref().unwrap_or_default();
+        let zone = match self.timezone.as_deref() {
+            Some(name) => TimeZone::get(name).ok(),
+            None => Some(TimeZone::UTC),
+        };
+        let (Some(cron), Some(zone)) = (cron(expression), zone) else {
+            return Vec::new();
+        };
+        let first = since.max(self.from.unwrap_or(0));
+        let last = until.min(self.to.unwrap_or(u64::MAX));
+        ticks_of(&cron, zone, first, last).take(most).collect()
+    }
+}
+
+/// The interval of `rate(value unit)`, in milliseconds.
+fn rate(expression: &str) -> Option<u64> {
+    let inner = expression.strip_prefix("rate(")?.strip_suffix(')')?;
+    let (value, unit) = inner.trim().split_once(' ')?;
+    let minutes = match unit.trim() {
+        "minute" | "minutes" => 1,
+        "hour" | "hours" => 60,
+        "day" | "days" => 24 * 60,
+        _ => return None,
+    };
+    let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
+    value.checked_mul(minutes * 60_000)
+}
+
+/// Reads `cron(minutes hours day-of-month month day-of-week year)`.
+fn cron(expression: &str) -> Option<Cron> {
+    let inner = expression.strip_prefix("cron(")?.strip_suffix(')')?;
+    let parser = CronParser::builder()
+        .seconds(Seconds::Required)
+        .year(Year::Required)
+        .alternative_weekdays(true)
+        .sloppy_ranges(true)
+        .build();
+    let mut fields: Vec<&str> = inner.split_whitespace().collect();
+    // The last day of the week, by itself: the library knows it only behind a day.
+    if let Some(day @ &mut "L") = fields.get_mut(4) {
+        *day = "SAT";
+    }
+    parser.parse(&format!("0 {}", fields.join(" "))).ok()
+}
+
+/// The ticks of `cron` from `first` to `last`. A local time that a change of clocks leaves out has no tick, as in the
+/// Scheduler; the library moves it behind the change.
+fn ticks_of(cron: &Cron, zone: TimeZone, first: u64, last: u64) -> impl Iterator<Item = u64> {
+    let begin = i64::try_from(first).ok();
+    let begin = begin.and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    let mut from = begin.map(|begin| begin.to_zoned(zone));
+    let mut inclusive = true;
+    let all = std::iter::from_fn(move || {
+        let found: Zoned = cron.find_next_occurrence(from.as_ref()?, inclusive).ok()?;
+        inclusive = false;
+        from = Some(found.clone());
+        let exists = cron.is_time_matching(&found).unwrap_or(false);
+        let millis = u64::try_from(found.timestamp().as_millisecond()).ok()?;
+        Some((millis, exists))
+    });
+    let in_time = all.take_while(move |(millis, _)| *millis <= last);
+    in_time.filter_map(|(millis, exists)| exists.then_some(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time: &str) -> u64 {
+        let time: Timestamp = time.parse().unwrap();
+        time.as_millisecond().try_into().unwrap()
+    }
+
+    fn schedule(expression: &str, timezone: Option<&str>) -> Schedule {
+        Schedule {
+            name: "nightly".into(),
+            source: Source::Scheduler,
+            machine: String::new(),
+            expression: Some(expression.into()),
+            timezone: timezone.map(str::to_owned),
+            enabled: true,
+            from: None,
+            to: None,
+        }
+    }
+
+    fn ticks(schedule: &Schedule, since: &str, until: &str) -> Vec<String> {
+        let ticks = schedule.ticks(at(since), at(until), 100);
+        let text = |millis: u64| Timestamp::from_millisecond(millis.try_into().unwrap()).unwrap();
+        ticks
+            .into_iter()
+            .map(|tick| text(tick).to_string())
+            .collect()
+    }
+
+    #[test]
+    fn an_expression_ticks_when_aws_documents_that_it_does() {
+        // Examples of both user guides, in UTC, in March 2026: the first is a Sunday.
+        for (expression, expected) in [
+            ("cron(0 10 * * ? *)", "03-01T10:00 03-02T10:00"),
+            ("cron(15 12 ? * MON *)", "03-02T12:15 03-09T12:15"),
+            ("cron(0 18 ? * MON-FRI *)", "03-02T18:00 03-03T18:00"),
+            ("cron(0 8 1 * ? *)", "03-01T08:00"),
+            ("cron(0/15 9 ? * SAT *)", "03-07T09:00 03-07T09:15"),
+            ("cron(5/20 0 2 3 ? 2026)", "03-02T00:05 03-02T00:25"),
+            ("cron(0 9 ? * 2#1 *)", "03-02T09:00"),
+            ("cron(15 10 ? * 6L 2022-2027)", "03-27T10:15"),
+            ("cron(0 0 L * ? *)", "03-31T00:00"),
+            ("cron(0 6 15W * ? *)", "03-16T06:00"),
+            ("cron(0 6 LW * ? *)", "03-31T06:00"),
+            ("cron(0 6 ? * L *)", "03-07T06:00 03-14T06:00"),
+            ("cron(0 6 ? * 1 *)", "03-01T06:00 03-08T06:00"),
+            ("cron(0 6 ? JAN *)", ""),
+            ("cron(0 6 ? * 2 2025)", ""),
+            ("cron(every day)", ""),
+            ("rate(5 minutes)", ""),
+        ] {
+            let found = ticks(
+                &schedule(expression, None),
+                "2026-03-01T00:00:00Z",
+                "2026-03-31T23:59:00Z",
+            );
+
+            let expected: Vec<_> = expected.split_whitespace().collect();
+            let first = found.iter().take(expected.len().max(1));
+            let first: Vec<_> = first.map(|tick| &tick[5..16]).collect();
+            assert_eq!(first, expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_tick_keeps_to_its_time_zone_over_a_change_of_clocks() {
+        let zone = Some("Europe/Berlin");
+        let window = ("2026-03-28T00:00:00Z", "2026-03-30T23:00:00Z");
+
+        let daily = ticks(&schedule("cron(0 6 * * ? *)", zone), window.0, window.1);
+        let left_out = ticks(&schedule("cron(30 2 * * ? *)", zone), window.0, window.1);
+
+        let times = [
+            "2026-03-28T05:00:00Z",
+            "2026-03-29T04:00:00Z",
+            "2026-03-30T04:00:00Z",
+        ];
+        assert_eq!(daily, times);
+        assert_eq!(left_out, ["2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"]);
+        let unknown = schedule("cron(0 6 * * ? *)", Some("Mars/Olympus"));
+        assert!(ticks(&unknown, window.0, window.1).is_empty());
+    }
+
+    #[test]
+    fn intervals_are_the_shortest_and_the_longest_between_two_ticks() {
+        const MINUTE: u64 = 60_000;
+        let (since, until) = (at("2026-06-01T00:00:00Z"), at("2026-06-30T00:00:00Z"));
+        for (expression, expected) in [
+            ("rate(5 minutes)", Some((5, 5))),
+            ("rate(1 hour)", Some((60, 60))),
+            ("rate(7 days)", Some((7 * 1_440, 7 * 1_440))),
+            ("cron(0 6 ? * MON-FRI *)", Some((1_440, 3 * 1_440))),
+            ("cron(0 6,8 * * ? *)", Some((120, 22 * 60))),
+            ("cron(0 0 1 1 ? *)", None),
+            ("at(2026-06-02T06:00:00)", None),
+            ("rate(0 minutes)", None),
+            ("rate(five minutes)", None),
+            ("rate(5 fortnights)", None),
+        ] {
+            let found = schedule(expression, None).interval(since, until);
+
+            let minutes = found.map(|found| (found.shortest / MINUTE, found.longest / MINUTE));
+            assert_eq!(minutes, expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_ticks_between_its_start_and_its_end() {
+        let bounded = Schedule {
+            from: Some(at("2026-06-02T06:00:00Z")),
+            to: Some(at("2026-06-03T06:00:00Z")),
+            ..schedule("cron(0 6 * * ? *)", None)
+        };
+
+        let found = ticks(&bounded, "2026-06-01T00:00:00Z", "2026-06-09T00:00:00Z");
+
+        assert_eq!(found, ["2026-06-02T06:00:00Z", "2026-06-03T06:00:00Z"]);
+    }
+}
