@@ -1,12 +1,12 @@
-"""The requests of tests to the emulator itself: /_lockstack/faults and /_lockstack/agent. See README.md."""
+"""The requests of tests to the emulator itself: /_lockstack/faults, /_lockstack/agent and /_lockstack/executions. See README.md."""
 import json
 import urllib.parse
 
 from ministack import app
 
-from . import agent, agent_hosts, agent_orders, dynamodb, faults, faults_invoke, habits
+from . import agent, agent_hosts, agent_orders, dynamodb, faults, faults_invoke, habits, past
 
-_REFUSALS = (faults.Refused, faults_invoke.Refused, habits.Refused, agent_orders.Refused, dynamodb.Elsewhere,
+_REFUSALS = (faults.Refused, faults_invoke.Refused, habits.Refused, agent_orders.Refused, past.Refused, dynamodb.Elsewhere,
              ValueError, TypeError, AttributeError, KeyError)
 
 
@@ -33,7 +33,14 @@ def _agent_task(method, request, _):
     return agent_hosts.start(request)
 
 
-_ANSWERS = {"/_lockstack/faults": _faults, "/_lockstack/agent": _agent, "/_lockstack/agent/task": _agent_task}
+def _executions(method, request, _):
+    if method != "POST":
+        raise past.Refused("POST executions; they stay")
+    return past.put(request)
+
+
+_ANSWERS = {"/_lockstack/faults": _faults, "/_lockstack/agent": _agent, "/_lockstack/agent/task": _agent_task,
+            "/_lockstack/executions": _executions}
 
 
 def _serving_orders(serve):

@@ -10,6 +10,9 @@ AWS: FilterLogEvents is checked on the log streams of the log group, GetDashboar
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatchlogs.html
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
 ministack 1.5.33: checks them on the log group itself, and on nothing.
+AWS: ListTargetsByRule is checked on the rule that it names.
+  https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoneventbridge.html
+ministack 1.5.33: checks it on nothing.
 AWS: DescribeStackResources is checked on a stack.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html
 ministack 1.5.33: checks one that names a resource in place of the stack on nothing.
@@ -61,6 +64,11 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
         data = _request(body)
         group = data.get("logGroupName") or str(data.get("logGroupIdentifier")).rpartition(":log-group:")[2]
         return f"arn:aws:logs:{region}:{account_id}:log-group:{group}:log-stream:"
+    if service == "events" and action == "ListTargetsByRule":
+        data = _request(body)
+        bus = str(data.get("EventBusName") or "default").rpartition("/")[2]
+        rule = data.get("Rule", "")
+        return f"arn:aws:events:{region}:{account_id}:rule/{rule if bus == 'default' else f'{bus}/{rule}'}"
     if service == "monitoring" and (dashboard := iam_actions._param(body, query_params, "DashboardName")):
         return f"arn:aws:cloudwatch::{account_id}:dashboard/{dashboard}"
     if service == "cloudformation" and (resource := iam_actions._param(body, query_params, "PhysicalResourceId")):
