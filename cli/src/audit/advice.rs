@@ -58,15 +58,15 @@ fn policy(figures: &Figures<'_>) -> Vec<Suggestion> {
             "{met} starts met another run, and as many came within a second of another start: deliveries of one tick"
         ));
     }
-    if !figures.intervals.is_empty() {
-        return skip(format!(
-            "{met} starts met another run, and the schedule starts the next one anyway"
-        ));
-    }
     if queue.grows {
         return skip(
             "runs take longer than the time between their starts, so a queue would grow".into(),
         );
+    }
+    if !figures.intervals.is_empty() {
+        return skip(format!(
+            "{met} starts met another run, and the schedule starts the next one anyway"
+        ));
     }
     // Twice what was needed: room for a day that is worse than those that were seen.
     let bound = (2 * queue.longest).min(LockOptions::MAX_QUEUE.most as usize);

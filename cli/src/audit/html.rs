@@ -1,7 +1,7 @@
 //! The report as one page: no script, and nothing that is loaded from elsewhere.
 //!
 //! All text goes through [`Html`], which escapes it. The page is bounded: it has [`ROWS`] rows, and timelines of
-//! [`MACHINES`] state machines, each with the busiest moments and at most a hundred runs of one.
+//! [`MACHINES`] state machines, each with its busiest moments and at most forty runs of each.
 
 mod style;
 mod timeline;
@@ -21,7 +21,7 @@ pub(super) fn page(report: &Report) -> String {
     let mut html = Html::default();
     html.style(style::PAGE);
     html.line("h1", &[], "Which state machines ran twice at once");
-    html.line("p", &[], &heading(report));
+    html.line("p", &[], &heading(report).join("; "));
     overview(&mut html, report);
     let overlapping = report.overlapping().count();
     if overlapping > 0 {
@@ -170,7 +170,7 @@ mod tests {
         assert!(page.len() < 3_000_000, "{} bytes", page.len());
         assert_eq!(page.matches("<h2 id=").count(), MACHINES);
         assert!(page.contains("5 more are in the table alone"));
-        assert!(page.contains("2900 more runs of this busy time not drawn"));
+        assert!(page.contains("2960 more runs of this busy time not drawn"));
     }
 
     #[test]
@@ -178,7 +178,8 @@ mod tests {
         let page = page(&account(&[("calm", 20, 900)]));
 
         assert!(
-            page.contains("0 with overlaps") && !page.contains("<svg"),
+            page.contains("1 state machine of eu-west-1: 0 with overlaps")
+                && !page.contains("<svg"),
             "{page}"
         );
     }

@@ -25,7 +25,7 @@ pub(super) const HEADS: [&str; 10] = [
 
 /// The report as text.
 pub(super) fn text(report: &Report) -> String {
-    let mut text = format!("{}\n\n", heading(report));
+    let mut text = format!("{}\n\n", heading(report).join("\n"));
     let rows: Vec<_> = report.state_machines.iter().map(row).collect();
     text.push_str(&table(
         HEADS,
@@ -54,17 +54,19 @@ pub(super) fn text(report: &Report) -> String {
     text
 }
 
-pub(super) fn heading(report: &Report) -> String {
-    let overlapping = report.overlapping().count();
-    let runs: usize = report.state_machines.iter().map(|of| of.runs).sum();
+/// How many state machines and runs the report has.
+pub(super) fn heading(report: &Report) -> [String; 2] {
+    let runs = report.state_machines.iter().map(|of| of.runs).sum();
     let machines = counted(report.state_machines.len(), "state machine");
-    format!(
-        "{machines} of {} with {} from {} to {}: {overlapping} with overlaps",
-        report.region,
-        counted(runs, "run"),
-        whole_second(&report.since),
-        whole_second(&report.until),
-    )
+    let overlapping = report.overlapping().count();
+    let (since, until) = (whole_second(&report.since), whole_second(&report.until));
+    [
+        format!(
+            "{machines} of {}: {overlapping} with overlaps",
+            report.region
+        ),
+        format!("{} from {since} to {until}", counted(runs, "run")),
+    ]
 }
 
 pub(super) fn row(machine: &Audited) -> [String; 10] {
@@ -254,7 +256,8 @@ mod tests {
         let text = text(&account(&[("etl", 30, 1_500), ("calm", 3, 10)]));
 
         for line in [
-            "2 state machines of eu-west-1 with 33 runs from 1970-01-01T00:00:00Z to 1970-01-01T02:46:40Z: 1 with overlaps",
+            "2 state machines of eu-west-1: 1 with overlaps",
+            "33 runs from 1970-01-01T00:00:00Z to 1970-01-01T02:46:40Z",
             "  overlaps      29 of 30 runs started while another ran, 11s in all, 2 at once; 0 starts within a second of another",
             "  with skip     15 runs skipped",
             "  with queue    29 runs waiting, the longest 11s, at most 8 in the queue; it would have kept growing",

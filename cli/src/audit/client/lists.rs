@@ -193,8 +193,11 @@ fn run_of(found: &ExecutionListItem) -> Run {
     }
 }
 
+/// Milliseconds since 1970, rounded: Step Functions sends seconds as a binary fraction, which may be a hair below the
+/// millisecond that it stands for.
 fn millis(time: &DateTime) -> Option<u64> {
-    time.to_millis().ok()?.try_into().ok()
+    let rounded = (time.as_nanos() + 500_000).div_euclid(1_000_000);
+    rounded.try_into().ok()
 }
 
 /// Whether `arn` is the universal target that calls StartExecution
@@ -212,6 +215,22 @@ fn machine_in(input: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_the_millisecond_nearest_to_its_fraction() {
+        for expected in [
+            0,
+            1,
+            1_764_225_600_057,
+            1_764_225_600_999,
+            1_764_225_601_000,
+        ] {
+            let sent = DateTime::from_secs_f64(expected as f64 / 1_000.0);
+
+            assert_eq!(millis(&sent), Some(expected));
+        }
+        assert_eq!(millis(&DateTime::from_secs(-1)), None);
+    }
 
     #[test]
     fn a_universal_target_names_its_state_machine_in_the_input() {

@@ -22,7 +22,7 @@ pub(super) fn show(html: &mut Html, machine: &Audited, since: u64, until: u64) {
     let drawn = &machine.drawn;
     html.line("h3", &[], "When two or more ran");
     strip(html, drawn, since, until);
-    let moments = moments(&drawn.spans);
+    let moments = moments(&drawn.spans, since, until);
     let shown = moments.len();
     for (index, moment) in moments.iter().enumerate() {
         let title = match shown {

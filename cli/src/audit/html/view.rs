@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Most moments of a state machine.
 const MOMENTS: usize = 3;
 /// Most runs of a moment.
-pub(super) const RUNS: usize = 100;
+pub(super) const RUNS: usize = 40;
 /// Most rows of bars; further runs are drawn in the last one.
 const ROWS: usize = 12;
 
@@ -17,14 +17,17 @@ const ROWS: usize = 12;
 pub(super) struct Moment {
     pub(super) from: u64,
     pub(super) to: u64,
+    /// The end of what is drawn: `to` is a margin behind it.
+    end: u64,
     /// The indexes of its runs.
     pub(super) runs: Range<usize>,
     /// Runs of the same busy time that are not shown.
     pub(super) left_out: usize,
 }
 
-/// Returns the busiest times of `spans`, which are sorted by their start, in the order of time.
-pub(super) fn moments(spans: &[Span]) -> Vec<Moment> {
+/// Returns the busiest times of `spans`, which are sorted by their start, in the order of time. None shows time before
+/// `since`, or after `until` in which nothing that is drawn runs.
+pub(super) fn moments(spans: &[Span], since: u64, until: u64) -> Vec<Moment> {
     let mut busy: Vec<_> = clusters(spans)
         .into_iter()
         .map(|cluster| (overlaps(&spans[cluster.clone()]), cluster))
@@ -35,7 +38,14 @@ pub(super) fn moments(spans: &[Span]) -> Vec<Moment> {
     });
     busy.truncate(MOMENTS);
     busy.sort_by_key(|(_, cluster)| cluster.start);
-    let moment = |(_, cluster)| moment(spans, cluster);
+    let moment = |(_, cluster)| {
+        let moment = moment(spans, cluster);
+        Moment {
+            from: moment.from.max(since.min(spans[moment.runs.start].start)),
+            to: moment.to.min(until.max(moment.end)),
+            ..moment
+        }
+    };
     busy.into_iter().map(moment).collect()
 }
 
@@ -83,6 +93,7 @@ fn moment(spans: &[Span], cluster: Range<usize>) -> Moment {
     Moment {
         from: from.saturating_sub(margin),
         to: to + margin,
+        end: to,
         left_out: count - runs.len(),
         runs,
     }
@@ -154,7 +165,7 @@ mod tests {
             pairs.extend([(at, at + 1_000), (at + 1_000 - length, at + 2_000)]);
         }
 
-        let moments = moments(&spans_of(&pairs));
+        let moments = moments(&spans_of(&pairs), 0, 10_000_000);
 
         let runs: Vec<_> = moments.iter().map(|moment| moment.runs.clone()).collect();
         assert_eq!(runs, [2..4, 4..6, 8..10]);
@@ -162,16 +173,28 @@ mod tests {
     }
 
     #[test]
-    fn a_long_busy_time_is_cut_around_its_peak() {
-        let mut pairs: Vec<(u64, u64)> = (0..1_000).map(|n| (n * 10, n * 10 + 15)).collect();
-        pairs.extend([(7_001, 7_020); 3]);
+    fn a_moment_keeps_to_the_window() {
+        let spans = spans_of(&[(1_000, 90_000), (2_000, 95_000)]);
 
-        let moments = moments(&spans_of(&pairs));
+        let moments = moments(&spans, 900, 96_000);
 
         let [moment] = &moments[..] else {
             panic!("{moments:?}")
         };
-        assert_eq!((moment.runs.len(), moment.left_out), (RUNS, 903));
+        assert_eq!((moment.from, moment.to), (900, 96_000));
+    }
+
+    #[test]
+    fn a_long_busy_time_is_cut_around_its_peak() {
+        let mut pairs: Vec<(u64, u64)> = (0..1_000).map(|n| (n * 10, n * 10 + 15)).collect();
+        pairs.extend([(7_001, 7_020); 3]);
+
+        let moments = moments(&spans_of(&pairs), 0, 10_000_000);
+
+        let [moment] = &moments[..] else {
+            panic!("{moments:?}")
+        };
+        assert_eq!((moment.runs.len(), moment.left_out), (RUNS, 963));
         assert!((moment.from..moment.to).contains(&7_001), "{moment:?}");
     }
 
