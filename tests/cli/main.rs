@@ -7,6 +7,7 @@
 
 mod adopted;
 mod agent;
+mod audit;
 mod clocks;
 mod containers;
 mod credentials;

@@ -1,9 +1,11 @@
 """Every call as every role of the deployed stack: allowed where the table says so, denied elsewhere."""
 import json
+import re
 import sys
 
-from probes.functions import calls_as
+from probes.functions import calls_as, role_that_may
 from probes.support import client, unique
+from stackctl.settings import ROOT
 
 DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 ACCOUNT = "000000000000"
@@ -69,6 +71,11 @@ def calls(outputs, fixture):
         "start a team's run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:lockstep-team-none")}],
         "list runs": ["stepfunctions", "list_executions", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
         "list others": ["stepfunctions", "list_executions", {"stateMachineArn": arn("states", "stateMachine:none")}],
+        "list state machines": ["stepfunctions", "list_state_machines", {}],
+        "list rules": ["events", "list_rules", {}],
+        "list targets": ["events", "list_targets_by_rule", {"Rule": unique()}],
+        "list schedules": ["scheduler", "list_schedules", {}],
+        "get a schedule": ["scheduler", "get_schedule", {"Name": unique()}],
         "describe a task": ["ecs", "describe_tasks", {"cluster": cluster, "tasks": [task]}],
         "list tasks": ["ecs", "list_tasks", {"cluster": cluster}],
         "stop a task": ["ecs", "stop_task", {"cluster": cluster, "task": task}],
@@ -122,6 +129,7 @@ MAY = {
     "a container": ITEMS | {"get the pause of all locks", "describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a viewer": {"invoke view"} | DOCTOR,
     "an operator": {"invoke view", "invoke operate"} | DOCTOR,
+    "an auditor": {"list state machines", "list runs", "list others", "list rules", "list targets", "list schedules", "get a schedule"},
 }
 FUNCTIONS = {"acquire-lock": "AcquireLockFunctionArn", "heartbeat": "HeartbeatFunctionArn",
              "release-lock": "ReleaseLockFunctionArn", "reaper": "ReaperFunctionArn",
@@ -132,6 +140,14 @@ FUNCTIONS = {"acquire-lock": "AcquireLockFunctionArn", "heartbeat": "HeartbeatFu
 def stack_outputs(name):
     described = client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
     return {output["OutputKey"]: output["OutputValue"] for output in described["Outputs"]}
+
+
+def auditor_role():
+    """A role with the policy of docs/audit.md."""
+    page = (ROOT / "docs" / "audit.md").read_text()
+    policy = next(block for block in re.findall(r"```json\n(.*?)```", page, re.S) if '"Statement"' in block)
+    return role_that_may(*[(statement["Action"], statement["Resource"].replace("REGION", "us-east-1").replace("ACCOUNT", ACCOUNT))
+                           for statement in json.loads(policy)["Statement"]])
 
 
 def reader_role(policy_arn):
@@ -151,6 +167,7 @@ def roles(outputs, fixture):
     yield "a container", fixture["InsideTaskRoleArn"]
     yield "an operator", reader_role(outputs["OperatorPolicyArn"])
     yield "a viewer", reader_role(outputs["ViewerPolicyArn"])
+    yield "an auditor", auditor_role()
 
 
 def main():

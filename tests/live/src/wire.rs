@@ -1,9 +1,10 @@
-//! A wire to DynamoDB that counts requests and can fail them: plain HTTP/1.1 on loopback.
+//! A wire to DynamoDB, or to any service of the emulator, that counts requests and can fail them: plain HTTP/1.1 on loopback.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::TRANSFER_ENCODING;
+use hyper::http::request::Parts;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -157,9 +158,8 @@ async fn pass(
 ) -> Result<Response<Full<Bytes>>, Failure> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let target = head.headers.get("x-amz-target");
-    let target = target.and_then(|target| target.to_str().ok());
-    let fault = meet(state, target.unwrap_or_default());
+    let operation = operation(&head);
+    let fault = meet(state, &operation);
     if let Some(Fault::Answer { status, body }) = fault {
         let response = Response::builder().status(status);
         let response = response.header("content-type", "application/x-amz-json-1.0");
@@ -167,8 +167,6 @@ async fn pass(
     }
     let mut upstream = upstream.lock().await;
     upstream.ready().await?;
-    let operation = target.unwrap_or_default().rsplit('.').next();
-    let operation = operation.unwrap_or_default().to_owned();
     let request = Request::from_parts(head, Full::from(body.clone()));
     let (mut head, answer) = upstream.send_request(request).await?.into_parts();
     let answer = answer.collect().await?.to_bytes();
@@ -186,12 +184,22 @@ async fn pass(
     Ok(Response::from_parts(head, Full::from(answer)))
 }
 
+/// The operation that a header names, or the method and the path of a service that speaks REST.
+fn operation(head: &Parts) -> String {
+    let target = head.headers.get("x-amz-target");
+    let target = target.and_then(|target| target.to_str().ok());
+    let name = target.and_then(|target| target.rsplit('.').next());
+    name.map_or_else(
+        || format!("{} {}", head.method, head.uri.path()),
+        str::to_owned,
+    )
+}
+
 /// Counts the request and takes the fault that waits for it.
-fn meet(state: &Mutex<State>, target: &str) -> Option<Fault> {
-    let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+fn meet(state: &Mutex<State>, operation: &str) -> Option<Fault> {
     let mut state = lock(state);
-    let waiting = state.faults.iter().position(|(of, _)| *of == operation);
-    *state.counts.entry(operation).or_default() += 1;
+    let waiting = state.faults.iter().position(|(of, _)| of == operation);
+    *state.counts.entry(operation.to_owned()).or_default() += 1;
     waiting.map(|at| state.faults.remove(at).1)
 }
 
