@@ -32,7 +32,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary figures test-cli test-figures test-sizes test-cdk linear storm worlds soak mutants promises promises-seen verify-aws
+        binary figures test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -134,7 +134,7 @@ test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals,
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=$(BUILT)/lockstep infra/cdk/check
 
-test-page: functions ## [45 s] the page in headless Chromium, on the deployed stack; installs Chromium
+test-page: deployable ## [1 min] the pages in headless Chromium, on the deployed stack; installs Chromium
 	tests/checks/with-stack --deploy tests/browser/prove
 
 test-stack: tools ## the emulator against the AWS behaviour that the other levels count on, and the account probes on it
@@ -232,6 +232,9 @@ figures: functions ## write what tests count into benches/figures.toml, where it
 	$(TESTS) --test simulation cost::
 	tests/checks/with-stack $(TESTS) --test integration cost::
 	$(CLIPPY) benches/guard instructions crates zips-of-the-tests
+
+audit-scale: deployable ## [4 min] `lockstep audit` of 200 state machines with 100,000 runs, beside a count in Python; stopped and resumed
+	tests/checks/with-stack tests/audit/scale
 
 bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md
 	benches/scale
