@@ -2,7 +2,8 @@
 
 use super::report::{Audited, Report, Scheduled};
 use super::text::{counted, fitted, short};
-use crate::operate::table::{short as whole_second, table};
+use crate::operate::screen::{Screen, whole_seconds as whole_second};
+use crate::operate::table::{plain, table};
 
 /// Columns of a name in the table, and of a line of text.
 const NAME: usize = 36;
@@ -28,8 +29,9 @@ pub(super) fn text(report: &Report) -> String {
     let mut text = format!("{}\n\n", heading(report).join("\n"));
     let rows: Vec<_> = report.state_machines.iter().map(row).collect();
     text.push_str(&table(
+        &Screen::new(false),
         HEADS,
-        &rows,
+        &plain(rows),
         "no Standard state machine whose executions could be listed",
     ));
     for machine in report.overlapping() {

@@ -40,6 +40,12 @@ pub(crate) fn table<const N: usize>(
     text.collect()
 }
 
+/// Cells whose colour says nothing.
+pub(crate) fn plain<const N: usize>(rows: Vec<[String; N]>) -> Vec<[Cell; N]> {
+    let rows = rows.into_iter();
+    rows.map(|row| row.map(|text| (text, Tone::Plain))).collect()
+}
+
 /// The widths of the columns: those of their widest cells, and less of the widest columns until a line fits.
 fn widths(lines: &[Vec<Cell>], most: Option<usize>) -> Vec<usize> {
     let columns = lines.first().map_or(0, Vec::len);

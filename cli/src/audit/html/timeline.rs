@@ -5,7 +5,7 @@ use super::super::report::{Audited, Drawn, time};
 use super::super::run::{Run, Status};
 use super::super::text::{counted, short};
 use super::view::{Moment, moments, rows, shared, shares};
-use crate::operate::table::short as whole_second;
+use crate::operate::screen::whole_seconds as whole_second;
 use lockstep_operate::widget::html::Html;
 
 /// Parts of the strip.
