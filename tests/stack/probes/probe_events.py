@@ -54,6 +54,21 @@ class Own(Probe):
         self.assertEqual(["allowed"], calls_as(role_arn, [self.put({"mark": mark, "text": text})]))
         self.assertEqual({"title": "Probe: x", "texts": [text]}, receive(url))
 
+    def test_text_reaches_a_subscriber_in_quotes_with_its_line_breaks_escaped(self):
+        """So neither a part of an event nor a template is a mail that a person likes to read."""
+        mark, text = unique(), "one\ntwo"
+        for how, expected in (({"InputPath": "$.detail.text"}, '"one\\ntwo"'),
+                              ({"InputTransformer": {"InputPathsMap": {"mark": "$.detail.mark"}, "InputTemplate": '"of <mark>"'}}, f'"of {mark}"')):
+            url, name, topic = queue(), unique(), client("sns").create_topic(Name=unique())["TopicArn"]
+            let_topics_in(url)
+            client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(url))
+            client("events").put_rule(Name=name, EventPattern=json.dumps({"source": ["lockstep"], "detail": {"mark": [mark]}}))
+            client("events").put_targets(Rule=name, Targets=[{"Id": "one", "Arn": topic, **how}])
+            role_arn = role_that_may((["events:PutEvents"], f"{BUS}/default"))
+            self.assertEqual(["allowed"], calls_as(role_arn, [self.put({"mark": mark, "text": text})]))
+            self.assertEqual(expected, receive(url)["Message"])
+            client("events").remove_targets(Rule=name, Ids=["one"])
+
     def test_bus_is_the_resource(self):
         other = unique()
         client("events").create_event_bus(Name=other)

@@ -1,4 +1,4 @@
-"""results.py, sdk_calls.py and states/tasks.py: what calls answer a state.
+"""results.py, publications.py, sdk_calls.py and states/tasks.py: what calls answer a state.
 
 Recorded on AWS (tests/aws/services/stepfunctions/v2 of https://github.com/localstack/localstack):
 test_lambda_task_service.py test_invoke, 2025-11-06; test_aws_sdk.py test_dynamodb_put_item_no_such_table and
@@ -7,7 +7,7 @@ test_task_lambda_data_limit_exceeded_on_large_utf8_response and
 test_task_lambda_catch_state_all_data_limit_exceeded_on_large_utf8_response, 2024-03-21; test_start_large_input, 2024-03-21.
 """
 from .functions import function, role_that_may
-from .support import Probe, jsonata, machine, output, run, start, ended, unique
+from .support import Probe, client, ended, jsonata, let_topics_in, machine, output, queue, queue_arn, receive, run, start, unique
 
 ECHO = "def handler(event, context):\n    return event"
 LARGE = "def handler(event, context):\n    return 'x' * 300_000"
@@ -42,6 +42,30 @@ class Functions(Probe):
         description = run(jsonata({"One": invoking("no-such-function")}))
         self.assert_failed(description, "Lambda.ResourceNotFoundException")
         self.assertRegex(description["cause"], r"\(Service: AWSLambda; Status Code: 404; Error Code: ResourceNotFoundException; ")
+
+
+class Publications(Probe):
+    def publishing(self, topic, role_arn, **arguments):
+        """The end of an execution with this role that publishes."""
+        state = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True,
+                 "Arguments": {"TopicArn": topic, "Message": "{% 'one\ntwo \"three\"' %}", **arguments}}
+        return ended(start(machine(jsonata({"One": state}), role_arn)))
+
+    def test_message_of_a_state_is_plain_text_with_its_line_breaks(self):
+        url, topic = queue(), client("sns").create_topic(Name=unique())["TopicArn"]
+        let_topics_in(url)
+        client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(url))
+        output(self.publishing(topic, role_that_may((["sns:Publish"], topic)), Subject="x" * 99))
+        got = receive(url)
+        self.assertEqual(("x" * 99, 'one\ntwo "three"'), (got["Subject"], got["Message"]))
+
+    def test_subject_is_short_ascii_and_the_role_has_to_let_a_state_publish(self):
+        topic, other = (client("sns").create_topic(Name=unique())["TopicArn"] for _ in range(2))
+        role_arn = role_that_may((["sns:Publish"], topic))
+        for subject in ("x" * 100, "a\nb", "ä", " a", ""):
+            self.assert_failed(self.publishing(topic, role_arn, Subject=subject), "SNS.InvalidParameterException")
+        output(self.publishing(topic, role_arn))
+        self.assert_failed(self.publishing(other, role_arn), "SNS.AuthorizationErrorException")
 
 
 class Sizes(Probe):
