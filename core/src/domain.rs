@@ -76,7 +76,7 @@ pub use task_group::{parse_group, task_group};
 pub use terms::{Terms, UNCONFIRMED_MAX, Waiter};
 pub use text::Invalid;
 pub use ticket::{Ticket, WaiterId};
-pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp, rfc3339};
+pub use time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp, length_text, rfc3339};
 pub use token::FencingToken;
 pub use transition::{Dismissal, Effect, FastPath, Outcome, Snapshot, Transition};
 pub use update::{Assign, Update};

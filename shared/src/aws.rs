@@ -81,6 +81,7 @@ pub fn bus(sdk: &SdkConfig, config: &Config) -> EventBridge {
         sdk,
         config.event_bus.clone(),
         config.table_name().to_owned(),
+        config.runbook.clone(),
     )
 }
 

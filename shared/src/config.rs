@@ -1,5 +1,9 @@
 //! Settings from the environment, read once and checked together.
 
+mod runbook;
+
+pub use runbook::RunbookUrl;
+
 use lockstep_core::domain::{Retention, Seconds};
 use std::fmt;
 
@@ -21,6 +25,8 @@ pub enum Key {
     /// `true` publishes the start and the end of each run; default `false`. It is a request to EventBridge
     /// more for each.
     RunEvents,
+    /// Address of the runbook that messages link: [`RunbookUrl::RULE`]. Empty, the default, for none.
+    RunbookUrl,
     /// Name of the log group that keeps the events, for the history. Set for view and operate.
     EventLogGroup,
     /// `true` refuses acts that write; default `false`. Set for view.
@@ -34,13 +40,14 @@ pub enum Key {
 
 impl Key {
     /// All keys.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Table,
         Self::RunRetentionDays,
         Self::RunKeyRetentionDays,
         Self::MetricsPerLock,
         Self::EventBus,
         Self::RunEvents,
+        Self::RunbookUrl,
         Self::EventLogGroup,
         Self::ReadOnly,
         Self::OperateFunction,
@@ -57,6 +64,7 @@ impl Key {
             Self::MetricsPerLock => "LOCKSTEP_METRICS_PER_LOCK",
             Self::EventBus => "LOCKSTEP_EVENT_BUS",
             Self::RunEvents => "LOCKSTEP_RUN_EVENTS",
+            Self::RunbookUrl => "LOCKSTEP_RUNBOOK_URL",
             Self::EventLogGroup => "LOCKSTEP_EVENT_LOG_GROUP",
             Self::ReadOnly => "LOCKSTEP_READ_ONLY",
             Self::OperateFunction => "LOCKSTEP_OPERATE_FUNCTION",
@@ -78,6 +86,8 @@ pub struct Config {
     pub event_bus: String,
     /// Whether the start and the end of each run are events.
     pub run_events: bool,
+    /// The runbook that messages link.
+    pub runbook: Option<RunbookUrl>,
     /// Name of the log group that keeps the events.
     pub event_log_group: Option<String>,
     /// Whether acts that write are refused.
@@ -151,6 +161,12 @@ impl Config {
         let read_only = switch(Key::ReadOnly);
         let text = |key: Key| lookup(key.name()).filter(|value| !value.is_empty());
         let event_bus = text(Key::EventBus);
+        let runbook_url = text(Key::RunbookUrl);
+        let runbook = runbook_url.as_deref().and_then(RunbookUrl::new);
+        if let Some(url) = runbook_url.filter(|_| runbook.is_none()) {
+            let (name, rule) = (Key::RunbookUrl.name(), RunbookUrl::RULE);
+            faults.push(format!("{name} is {url:?}, but must be {rule}"));
+        }
         match table {
             Some(table) if faults.is_empty() => Ok(Self {
                 table,
@@ -158,6 +174,7 @@ impl Config {
                 metrics_per_lock,
                 event_bus: event_bus.unwrap_or_else(|| "default".into()),
                 run_events,
+                runbook,
                 event_log_group: text(Key::EventLogGroup),
                 read_only,
                 operate_function: text(Key::OperateFunction),
@@ -237,12 +254,13 @@ mod tests {
             "LOCKSTEP_RUN_RETENTION_DAYS" => Some("0".to_owned()),
             "LOCKSTEP_METRICS_PER_LOCK" => Some("yes".to_owned()),
             "LOCKSTEP_READ_ONLY" => Some("1".to_owned()),
+            "LOCKSTEP_RUNBOOK_URL" => Some("wiki".to_owned()),
             _ => None,
         };
 
         let text = Config::from_lookup(bad).unwrap_err().to_string();
 
-        for part in r#"LOCKSTEP_TABLE LOCKSTEP_RUN_RETENTION_DAYS LOCKSTEP_READ_ONLY "0" "yes" "1""#
+        for part in r#"LOCKSTEP_TABLE LOCKSTEP_RUN_RETENTION_DAYS LOCKSTEP_READ_ONLY LOCKSTEP_RUNBOOK_URL "0" "yes" "1" "wiki""#
             .split(' ')
         {
             assert!(text.contains(part), "{part} not in: {text}");

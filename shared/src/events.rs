@@ -14,7 +14,7 @@ pub mod memory;
 mod message;
 
 pub use detail::EventDetail;
-pub use failed::FailedRun;
+pub use failed::{FailedRun, UsualLength};
 pub use log::{EventQuery, HistoryScope, LoggedEvent, LoggedEvents};
 pub use message::{Content, Message, Metadata};
 

@@ -149,6 +149,13 @@ class Faults:
         refused(acquire(frozen, "b"), "Lockstep.LockFrozen")
 
 
+    def skipped(self):
+        """As many runs find their lock held as the stack was deployed with."""
+        lock = unique("skipped")
+        acquire(lock)
+        for name in ("b", "c", "d"):
+            assert acquire(lock, name, overlap="skip")["status"] == "skipped"
+
     def missing(self):
         """A success was expected within a minute. The record is made ten minutes older than it is."""
         lock = unique("nightly")
@@ -197,6 +204,7 @@ FAULTS = {
     "IndexWritesThrottled": "throttled",
     "LocksUnchecked": "unreadable", "FunctionFaults": "unreadable",
     "FunctionCrashes": "crashed",
+    "RunsSkipped": "skipped",
     "EvidenceMissing": "events", "LockFrozen": "events", "LeaseLost": "events", "QueueFull": "events", "RunMissing": "events",
 }
 
@@ -228,20 +236,22 @@ def judged(identity, alarm, quiet, data):
         yield f"{line}: it is raised on a quiet day"
     elif not metrics.raised(alarm, data):
         yield f"{line}: its fault does not raise it"
-    elif [alarm["AlarmActions"], alarm["OKActions"]] != [[NAMES["AlarmTopic"]]] * 2:
-        yield f"{line}: it does not go to the topic: {alarm['AlarmActions']}, {alarm['OKActions']}"
+    elif [alarm["AlarmActions"], alarm["OKActions"]] != [[NAMES["AlarmTopic"], NAMES["MailTopic"]]] * 2:
+        yield f"{line}: it does not go to both topics: {alarm['AlarmActions']}, {alarm['OKActions']}"
     else:
         print(f"alarms: {line}", flush=True)
 
 
-def wrong_deliveries(box, since):
-    """The log group has all events, those that call for no action too; the topic has the messages."""
+def wrong_deliveries(box, mails, since):
+    """The log group has all events, those that call for no action too; the topics have the messages, as JSON and as mails."""
     kinds = {metrics.parsed(line).get("detail-type") for line in metrics.lines(NAMES["EventLogGroup"], since)}
     for kind in ("Lockstep Queue Full", "Lockstep Run Skipped"):
         if kind not in kinds:
             yield f"the log group of events has no {kind}: {kinds}"
     if "Lockstep Queue Full" not in "\n".join(messages(box)):
         yield "the topic has got no message about a full queue"
+    if not any(mail.startswith("Lockstep Queue Full: ") for mail in messages(mails)):
+        yield "there is no mail about a full queue"
 
 
 def main():
@@ -252,7 +262,7 @@ def main():
     wrong = [f"{identity} has no fault in FAULTS" for identity in sorted(set(alarms) - set(FAULTS))]
     wrong += [f"{identity} is no alarm of the stack" for identity in sorted(set(FAULTS) - set(alarms))]
     order(None)
-    box, since = subscriber(NAMES["AlarmTopic"]), int(time.time() * 1000)
+    box, mails, since = subscriber(NAMES["AlarmTopic"]), subscriber(NAMES["MailTopic"]), int(time.time() * 1000)
     lock = quiet_day()
     # Other tests may have left locks behind that the sweep finds.
     quiet = [*metrics.embedded(since), *metrics.filtered(since, mentioning=lock)]
@@ -262,7 +272,7 @@ def main():
         data = [*faults.aws, *metrics.embedded(began), *metrics.filtered(began, faults.log_lines)]
         for identity in (name for name, own in FAULTS.items() if own == fault and name in alarms):
             wrong += judged(identity, alarms[identity], quiet, data)
-    wrong += wrong_deliveries(box, since)
+    wrong += wrong_deliveries(box, mails, since)
     order(None)
     for line in wrong:
         print(f"alarms: WRONG: {line}")

@@ -34,6 +34,15 @@ impl Functions {
         self.wait(5);
     }
 
+    /// The kinds of all events that are messages of the topic.
+    fn told(&self) -> Vec<EventKind> {
+        let published = self.events.published().into_iter();
+        let told = published.filter(|event| {
+            event.kind.calls_for_action() && EventDetail::from(event).message.is_some()
+        });
+        told.map(|event| event.kind).collect()
+    }
+
     /// The details of all events *Run Failed*.
     fn failures(&self) -> Vec<Value> {
         let published = self.events.published().into_iter();
@@ -209,6 +218,118 @@ async fn a_run_found_dead_is_one_message_whatever_run_events_says() {
         assert_eq!(messages.count(), 1, "{details:?}");
         assert_eq!(details.len(), 1 + usize::from(run_events), "{details:?}");
     }
+}
+
+#[tokio::test]
+async fn each_failed_attempt_is_one_message_whoever_sees_its_end_first() {
+    /// What happens after the heartbeat of a run, in order.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Release,
+        Dies,
+        Reaper,
+        Silence,
+        Redrive,
+    }
+    use EventKind::{LeaseLost, RunFailed, RunRecovered};
+    use Step::{Dies, Reaper, Redrive, Release, Silence};
+    for (policy, steps, expected) in [
+        ("hold", &[Release, Release][..], &[RunFailed][..]),
+        ("hold", &[Release, Dies, Reaper, Silence], &[RunFailed]),
+        ("hold", &[Dies, Reaper, Release, Silence], &[RunRecovered]),
+        ("hold", &[Dies, Silence, Reaper, Release], &[RunRecovered]),
+        ("yield", &[Silence, Release, Dies, Reaper], &[LeaseLost]),
+        (
+            "hold",
+            &[Release, Dies, Reaper, Redrive, Release, Release, Silence],
+            &[RunFailed, RunFailed],
+        ),
+        (
+            "hold",
+            &[Dies, Reaper, Redrive, Release, Dies, Reaper],
+            &[RunRecovered, RunFailed],
+        ),
+    ] {
+        for run_events in [false, true] {
+            let policy = json!({ "stalePolicy": policy });
+            let (mut functions, grant) = Functions::held_with(&["a"], policy).await;
+            functions.run_events = run_events;
+            functions.beat(&grant, "beat-1").await;
+
+            for step in steps {
+                match step {
+                    Release => drop(functions.end_run(&grant, &failure()).await),
+                    Dies => functions.end("a", ExecutionEnd::Failed),
+                    Reaper => drop(functions.reap_end("a", "FAILED").await),
+                    Silence => {
+                        // A silent holder is suspect first.
+                        for seconds in [1_000, 200] {
+                            functions.wait(seconds);
+                            functions.sweep().await;
+                        }
+                    }
+                    Redrive => {
+                        functions.wait(3600);
+                        functions.start(&["a"]);
+                        functions.beat(&grant, "beat-2").await;
+                    }
+                }
+            }
+
+            assert_eq!(functions.told(), expected, "{steps:?} {run_events}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn skips_and_duplicates_are_no_messages_however_many() {
+    let functions = Functions::new();
+    let key = json!({ "runKey": "day" });
+    functions.granted_with(ask_with("a", key.clone())).await;
+
+    for number in 0..20 {
+        let name = format!("skipped-{number}");
+        assert_eq!(
+            functions.status(ask_with(&name, json!({}))).await,
+            "skipped"
+        );
+        assert_eq!(
+            functions.status(ask_with(&name, key.clone())).await,
+            "duplicate"
+        );
+    }
+
+    assert_eq!(functions.events.published().len(), 40);
+    assert_eq!(functions.told(), []);
+}
+
+#[tokio::test]
+async fn a_failed_run_has_its_length_and_the_usual_one_of_the_successes() {
+    let functions = Functions::new();
+    for (name, seconds) in [("a", 60), ("b", 100), ("c", 4000)] {
+        let grant = functions.granted_with(ask_with(name, json!({}))).await;
+        functions.wait(seconds);
+        functions.succeed(&grant).await;
+    }
+    functions.fails("d", json!({}), &failure()).await;
+    let grant = functions.granted_with(ask_with("e", json!({}))).await;
+    functions.wait(125);
+
+    functions.end_run(&grant, &failure()).await.unwrap();
+
+    let last = functions.failures().pop().unwrap();
+    let description = last["message"]["content"]["description"].as_str().unwrap();
+    assert_says(
+        description,
+        "Took: 2 min 5 s; usually 1 min 40 s, the median of 3 successes\n",
+    );
+    let process = functions.granted_with(json!({ "lock": "other", "holder": "host:a" }));
+    let process = process.await;
+    functions.wait(5);
+    functions.end_run(&process, &failure()).await.unwrap();
+    let last = functions.failures().pop().unwrap();
+    let description = last["message"]["content"]["description"].as_str().unwrap();
+    assert_says(description, "Took: 5.0 s\n");
 }
 
 #[tokio::test]

@@ -97,12 +97,16 @@ fn each_parameter_goes_to_what_its_row_names() {
         "LOCKSTEP_RUN_RETENTION_DAYS: !Ref RunRetentionDays",
         "LOCKSTEP_RUN_KEY_RETENTION_DAYS: !Ref RunKeyRetentionDays",
         "RaisesAlarms: !Equals [!Ref Alarms, \"true\"]",
+        "LOCKSTEP_RUNBOOK_URL: !Ref RunbookUrl",
+        "Threshold: !Ref SkippedRunsPerHour",
         "Endpoint: !Ref AlarmEmail",
         "KmsMasterKeyId: !If [EncryptsAlarms, !Ref AlarmKmsKeyArn, !If [Encrypts, !Ref KmsKeyArn, !Ref \"AWS::NoValue\"]]",
     ] {
         assert!(template.contains(line), "{line}");
     }
     let count = |text: &str| template.matches(text).count();
+    let topics = count("Type: AWS::SNS::Topic\n");
+    assert_eq!(count("KmsMasterKeyId: !If [EncryptsAlarms, "), topics);
     let of_events = count("RetentionInDays: !Ref EventRetentionDays");
     let of_logs = count("RetentionInDays: !Ref LogRetentionDays");
     assert_eq!(of_events, 1);

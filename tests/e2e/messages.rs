@@ -1,35 +1,103 @@
-//! What people are told: the messages of failed runs, as a subscriber of the topic gets them.
+//! What people are told: the messages of events that call for action, as the subscribers of the topics get them.
 
 use crate::stack;
 use crate::support::at_work;
-use lockstep_tests::stack::{Feed, Stack, now, unique};
+use aws_sdk_dynamodb::types::AttributeValue;
+use lockstep_tests::stack::{Feed, Stack, now, unique, until};
 use lockstep_weave::{Options, weave};
 use serde_json::{Value, json};
 
-/// Longest time from the end of a failed run to its message.
-const WITHIN_MS: u64 = 5_000;
+/// How long a message is waited for, in seconds.
+const WAIT: u64 = 15;
+
+/// The schema of custom notifications: only the description is required beside version and source.
+/// <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
+fn notification() -> Value {
+    let text = json!({ "type": "string" });
+    let texts = json!({ "type": "array", "items": text });
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["version", "source", "content"],
+        "properties": {
+            "version": { "const": "1.0" },
+            "source": { "const": "custom" },
+            "id": text,
+            "content": {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["description"],
+                "properties": {
+                    "textType": { "const": "client-markdown" },
+                    "title": text,
+                    "description": text,
+                    "nextSteps": texts,
+                    "keywords": texts,
+                },
+            },
+            "metadata": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "threadId": text,
+                    "summary": text,
+                    "eventType": text,
+                    "relatedResources": texts,
+                    "additionalContext": { "type": "object", "additionalProperties": text },
+                },
+            },
+        },
+    })
+}
 
 /// Checks that a subscriber has got `count` messages about `lock`, and no more of them later.
 async fn messages(stack: &Stack, mailbox: &mut Feed, lock: &str, count: usize) -> Vec<Value> {
     let asked = now();
-    let messages = mailbox.messages(stack, lock, count, 10).await;
+    let messages = mailbox.messages(stack, lock, count, WAIT).await;
     let took = now() - asked;
     eprintln!("figure: {count} messages about {lock} {took} ms after the end of the run");
     assert_eq!(messages.len(), count, "{messages:#?}");
-    assert!(took <= WITHIN_MS, "{took} ms");
     let later = mailbox.messages(stack, lock, count + 1, 2).await;
     assert_eq!(later.len(), count, "{later:#?}");
     messages
 }
 
+/// Checks that the mails about `lock` say what its `messages` say, once each, as lines of plain text.
+async fn mailed(stack: &Stack, mails: &mut Feed, lock: &str, messages: &[Value]) {
+    let asked = now();
+    let found = mails.mails(stack, lock, messages.len(), WAIT).await;
+    let (count, took) = (found.len(), now() - asked);
+    eprintln!("figure: {count} mails about {lock} {took} ms after the messages");
+    let later = mails.mails(stack, lock, messages.len() + 1, 2).await;
+    let mut expected: Vec<_> = messages.iter().map(mail_of).collect();
+    let sent = |mail: &Value| {
+        let text = |field: &str| mail[field].as_str().unwrap_or_default().to_owned();
+        (text("Subject"), text("Message"))
+    };
+    let mut sent: Vec<_> = later.iter().map(sent).collect();
+    expected.sort();
+    sent.sort();
+    assert_eq!(sent, expected);
+}
+
+/// The mail of a message: subject and text.
+fn mail_of(message: &Value) -> (String, String) {
+    let content = &message["content"];
+    let title = content["title"].as_str().expect("a title");
+    let description = content["description"].as_str().expect("a description");
+    let mut text = format!("{title}\n{description}\n\nWhat to do:");
+    for step in content["nextSteps"].as_array().into_iter().flatten() {
+        text.push('\n');
+        text.push_str(step.as_str().expect("a step"));
+    }
+    (title.chars().take(99).collect(), text)
+}
+
 /// The texts of a message, in the form of a custom notification.
 fn texts(message: &Value) -> (&str, &str, String) {
-    assert_eq!(
-        (&message["version"], &message["source"]),
-        (&json!("1.0"), &json!("custom"))
-    );
+    let judged = jsonschema::validate(&notification(), message);
+    assert!(judged.is_ok(), "{judged:?}: {message:#}");
     let content = &message["content"];
-    assert_eq!(content["textType"], "client-markdown", "{message}");
     let text = |field: &str| content[field].as_str().expect("a text");
     (
         text("title"),
@@ -41,7 +109,7 @@ fn texts(message: &Value) -> (&str, &str, String) {
 #[tokio::test]
 async fn a_failed_batch_is_a_message_and_no_skip_duplicate_or_success_is() {
     let (stack, lock) = (stack().await, unique("told"));
-    let mut mailbox = stack.mailbox().await;
+    let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
     let input = stack.batch_input(&lock).seconds(2.0).with("runKey", "day");
     let secret = input.clone().env("PASSWORD", "hunter2").exit(3);
     let first = at_work(&stack, &secret).await;
@@ -61,6 +129,7 @@ async fn a_failed_batch_is_a_message_and_no_skip_duplicate_or_success_is() {
         "States.TaskFailed: container batch exited with 3",
         "Run key: day",
         "Holder: execution ",
+        "\nTook: ",
     ] {
         assert!(description.contains(part), "{part}: {description}");
     }
@@ -69,9 +138,11 @@ async fn a_failed_batch_is_a_message_and_no_skip_duplicate_or_success_is() {
         &first.arn,
         &format!("/tasks/{task}/logs"),
         "docs/runbook.md#run-failed",
+        &format!("Runbook: https://wiki.example.com/batches/{lock}"),
     ] {
         assert!(steps.contains(part), "{part}: {steps}");
     }
+    mailed(&stack, &mut mails, &lock, std::slice::from_ref(message)).await;
     assert!(!message.to_string().contains("hunter2"), "{message}");
 
     assert!(stack.run(&input.clone().seconds(0.2), 30).await.ran());
@@ -82,7 +153,7 @@ async fn a_failed_batch_is_a_message_and_no_skip_duplicate_or_success_is() {
 #[tokio::test]
 async fn each_failed_attempt_of_a_caller_is_a_message_with_its_number() {
     let (stack, lock) = (stack().await, unique("retried"));
-    let mut mailbox = stack.mailbox().await;
+    let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
     let parent = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
     let input = stack.batch_input(&lock).seconds(0.5).exit(1);
     let input = input.with(parent, "{% $states.context.Execution.Id %}");
@@ -116,6 +187,110 @@ async fn each_failed_attempt_of_a_caller_is_a_message_with_its_number() {
         .iter()
         .filter(|message| !texts(message).1.contains("Attempt"));
     assert_eq!(first.count(), 1, "{told:#?}");
+    mailed(&stack, &mut mails, &lock, &told).await;
+}
+
+#[tokio::test]
+async fn a_failed_run_says_how_long_the_successes_before_it_took() {
+    let (stack, lock) = (stack().await, unique("told-usual"));
+    let mut mailbox = stack.mailbox().await;
+    let input = stack.batch_input(&lock).seconds(0.2);
+    for _ in 0..2 {
+        assert!(stack.run(&input, 30).await.ran());
+    }
+
+    let failed = stack.run(&input.clone().exit(3), 30).await;
+
+    assert_eq!(failed.error, "States.TaskFailed", "{failed:?}");
+    let told = messages(&stack, &mut mailbox, &lock, 1).await;
+    let (_, description, _) = texts(&told[0]);
+    let line = description.lines().find(|line| line.starts_with("Took: "));
+    let line = line.unwrap_or_else(|| panic!("no length: {description}"));
+    assert!(line.contains(" s; usually "), "{line}");
+    assert!(line.ends_with(" s, the median of 2 successes"), "{line}");
+}
+
+#[tokio::test]
+async fn a_frozen_lock_is_one_message_and_one_mail() {
+    let (stack, lock) = (stack().await, unique("told-frozen"));
+    let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
+    let input = stack.batch_input(&lock).short_lease().seconds(8.0);
+    let hung = input
+        .with("stalePolicy", "hold")
+        .with("noProgressSeconds", 2);
+    let first = at_work(&stack, &hung).await;
+
+    let told = messages(&stack, &mut mailbox, &lock, 1).await;
+
+    let (title, description, _) = texts(&told[0]);
+    assert_eq!(title, format!("Lockstep Lock Frozen: {lock}"));
+    assert!(description.contains("Holder: execution "), "{description}");
+    mailed(&stack, &mut mails, &lock, &told).await;
+    assert!(stack.wait(&first.arn, 30).await.ran());
+    stack.resume_lock(&lock, "it was only slow").await;
+    until("free lock", 10, async || stack.held(&lock).await == 0).await;
+    messages(&stack, &mut mailbox, &lock, 1).await;
+}
+
+#[tokio::test]
+async fn a_night_of_skips_is_one_message_that_a_run_is_missing() {
+    let (stack, lock) = (stack().await, unique("told-missing"));
+    let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
+    let input = stack.batch_input(&lock).with("expectEverySeconds", 3600);
+    let first = at_work(&stack, &input.clone().seconds(60.0)).await;
+    for _ in 0..4 {
+        let skip = input.clone().with("overlap", "skip");
+        assert_eq!(stack.run(&skip, 20).await.answer(), "skipped");
+    }
+    assert_eq!(
+        mailbox.messages(&stack, &lock, 1, 2).await,
+        [] as [Value; 0]
+    );
+    let hours = 2 * 3_600_000;
+    let past = AttributeValue::N((now() - hours).to_string());
+    let update = stack.dynamodb.update_item();
+    update
+        .table_name(stack.output("LockTableName"))
+        .key("pk", AttributeValue::S(lock.clone()))
+        .key("sk", AttributeValue::S("lock".into()))
+        .update_expression("SET expectFrom = :past, dueAt = :past")
+        .expression_attribute_values(":past", past)
+        .send()
+        .await
+        .expect("an older record");
+
+    stack.fire_schedule(stack.output("ReaperFunctionArn")).await;
+
+    let told = messages(&stack, &mut mailbox, &lock, 1).await;
+    let (title, description, _) = texts(&told[0]);
+    assert_eq!(title, format!("Lockstep Run Missing: {lock}"));
+    assert!(
+        description.contains("a success is expected every 3600 s"),
+        "{description}"
+    );
+    mailed(&stack, &mut mails, &lock, &told).await;
+    stack.abort(&first.arn).await;
+    stack.wait_free(&lock, 60).await;
+}
+
+#[tokio::test]
+async fn the_event_of_an_older_command_is_a_message_and_a_mail_too() {
+    let (stack, lock) = (stack().await, unique("told-older"));
+    let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
+    let detail = json!({
+        "lock": lock, "reason": "the \"lease\" ended\nearly", "advice": "check the run", "at": "2026-01-01T00:00:00Z",
+    });
+    let entry = json!({ "Source": "lockstep", "DetailType": "Lockstep Lease Lost", "Detail": detail.to_string() });
+
+    let put = json!({ "Entries": [entry] });
+    stack.call("events", "AWSEvents.PutEvents", put).await;
+
+    let told = messages(&stack, &mut mailbox, &lock, 1).await;
+    let (title, description, steps) = texts(&told[0]);
+    assert_eq!(title, format!("Lockstep Lease Lost: {lock}"));
+    assert_eq!(description, "the \"lease\" ended\nearly");
+    assert!(steps.contains("check the run"), "{steps}");
+    mailed(&stack, &mut mails, &lock, &told).await;
 }
 
 #[tokio::test]

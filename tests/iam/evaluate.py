@@ -95,6 +95,8 @@ def calls(outputs, fixture):
                                                               "AttributeNames": ["ApproximateNumberOfMessages"]}],
         # Without a body, so that nothing is in the queue after it.
         "send a dead letter": ["sqs", "send_message", {"QueueUrl": outputs["RecoveryDeadLettersUrl"], "MessageBody": ""}],
+        "publish a mail": ["sns", "publish", {"TopicArn": outputs["MailTopicArn"], "Message": ""}],
+        "start a mail": ["stepfunctions", "start_execution", {"stateMachineArn": mail_machine(), "name": "no name"}],
         "read the events": ["logs", "filter_log_events", {"logGroupName": outputs["EventLogGroupName"]}],
         "read a log": ["logs", "filter_log_events", {"logGroupName": "/aws/lambda/lockstep-reaper"}],
         "see the dashboard": ["cloudwatch", "get_dashboard", {"DashboardName": outputs["DashboardName"]}],
@@ -126,6 +128,8 @@ MAY = {
              "read a history", "describe a task", "list tasks", "read the events"},
     "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
                       "describe a task", "stop a task"},
+    "mail": {"publish a mail"},
+    "start of a mail": {"start a mail"},
     "a container": ITEMS | {"get the pause of all locks", "describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a viewer": {"invoke view"} | DOCTOR,
     "an operator": {"invoke view", "invoke operate"} | DOCTOR,
@@ -150,6 +154,15 @@ def auditor_role():
                            for statement in json.loads(policy)["Statement"]])
 
 
+def physical_id(logical_id):
+    described = client("cloudformation").describe_stack_resource(StackName="lockstep", LogicalResourceId=logical_id)
+    return described["StackResourceDetail"]["PhysicalResourceId"]
+
+
+def mail_machine():
+    return physical_id("MailStateMachine")
+
+
 def reader_role(policy_arn):
     trust = {"Version": "2012-10-17", "Statement": [{
         "Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}]}
@@ -164,6 +177,8 @@ def roles(outputs, fixture):
         yield role, client("lambda").get_function_configuration(FunctionName=outputs[output])["Role"]
     machine = outputs["ExclusiveRunStateMachineArn"]
     yield "exclusive-run", client("stepfunctions").describe_state_machine(stateMachineArn=machine)["roleArn"]
+    yield "mail", client("stepfunctions").describe_state_machine(stateMachineArn=mail_machine())["roleArn"]
+    yield "start of a mail", client("iam").get_role(RoleName=physical_id("MailStartRole"))["Role"]["Arn"]
     yield "a container", fixture["InsideTaskRoleArn"]
     yield "an operator", reader_role(outputs["OperatorPolicyArn"])
     yield "a viewer", reader_role(outputs["ViewerPolicyArn"])

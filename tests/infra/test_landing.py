@@ -84,7 +84,8 @@ class Landing(unittest.TestCase):
         for permission in by_kind["AWS::Lambda::Permission"]:
             self.assertEqual(("events.amazonaws.com", "Fn::GetAtt"), (permission["Principal"], *permission["SourceArn"]))
         for alarm in by_kind["AWS::CloudWatch::Alarm"]:
-            self.assertEqual([[{"Ref": "AlarmTopic"}]] * 2, [alarm["AlarmActions"], alarm["OKActions"]])
+            mails = {"Fn::If": ["Mails", {"Ref": "MailTopic"}, {"Ref": "AWS::NoValue"}]}
+            self.assertEqual([[{"Ref": "AlarmTopic"}, mails]] * 2, [alarm["AlarmActions"], alarm["OKActions"]])
         for machine in by_kind["AWS::Serverless::StateMachine"]:
             self.assertEqual(("ERROR", False), (machine["Logging"]["Level"], machine["Logging"]["IncludeExecutionData"]))
         [queue] = by_kind["AWS::SQS::Queue"]

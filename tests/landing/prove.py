@@ -31,7 +31,8 @@ def boundary():
 def rules(boundary_arn, team=False):
     shared = {"PermissionsBoundaryArn": boundary_arn, "RolePath": "/batches/", "KmsKeyArn": KEY, "WorkflowKmsKeyArns": WORKFLOW_KEY}
     network = {"SubnetIds": "subnet-0a1b2c3d,subnet-1a2b3c4d", "SecurityGroupIds": "sg-0a1b2c3d"}
-    return shared if team else {**shared, **network}
+    # With an address, for the roles of the mails.
+    return shared if team else {**shared, **network, "AlarmEmail": "oncall@example.com"}
 
 
 def transformed(parameters):

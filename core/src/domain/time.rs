@@ -89,3 +89,15 @@ pub fn rfc3339(time: Timestamp) -> String {
         .and_then(|time| time.format(&Rfc3339).ok())
         .expect("a timestamp is at most Timestamp::MAX, which RFC 3339 can write")
 }
+
+/// Spells a length of `millis` for people, in its two largest units.
+#[must_use]
+pub fn length_text(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0..60 => format!("{seconds}.{} s", millis % 1000 / 100),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}

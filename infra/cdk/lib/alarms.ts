@@ -9,12 +9,11 @@ import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { addEventMessages, ofTable } from './event-messages';
 import { LockstepProps } from './lockstep-props';
+import { addMails, addMailTopic, MailOptions } from './mails';
 import { allowPublishers } from './publishers';
 
 /** What the alarms watch, and who receives them. */
-export interface AlarmOptions {
-  readonly stackName: string;
-  readonly props: LockstepProps;
+export interface AlarmOptions extends MailOptions {
   readonly table: dynamodb.Table;
   readonly reaper: lambda.Function;
   readonly deadLetters: sqs.Queue;
@@ -49,15 +48,24 @@ const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
   'Lockstep Run Missing': ['RunMissing', 'run-missing', 'No run of a lock has succeeded in the time in which one is expected to.'],
 };
 
-/** Adds the topic, and the alarms if the props have them. */
-export function addAlarms(scope: Construct, options: AlarmOptions): sns.Topic {
-  const topic = addTopic(scope, options.props);
-  if (options.props.alarms ?? true) {
-    addEventMessages(scope, 'EventMessages', topic, options.table, options.props.eventBus);
+/** The topics of the alarms, and of the same as mails. */
+export interface AlarmTopics {
+  readonly alarmTopic: sns.Topic;
+  readonly mailTopic?: sns.Topic;
+}
+
+/** Adds the topics, and the alarms if the props have them. */
+export function addAlarms(scope: Construct, options: AlarmOptions): AlarmTopics {
+  const { table, props: { alarms = true, alarmEmail, eventBus } } = options;
+  const alarmTopic = addTopic(scope, options.props);
+  const mailTopic = alarmEmail ? addMailTopic(scope, options.props, alarmEmail) : undefined;
+  if (alarms) {
+    const mails = mailTopic && addMails(scope, options, mailTopic);
+    addEventMessages(scope, 'EventMessages', { topic: alarmTopic, mails, table, eventBus });
     addCounts(scope, options);
-    addAlarmsTo(scope, options, topic);
+    addAlarmsTo(scope, options, [alarmTopic, ...(mailTopic ? [mailTopic] : [])]);
   }
-  return topic;
+  return { alarmTopic, mailTopic };
 }
 
 /**
@@ -97,17 +105,14 @@ export function addEventLog(scope: Construct, options: { stackName: string; tabl
 }
 
 /** Adds the topic of the alarms. It is there without alarms too, because its ARN is exported. */
-function addTopic(scope: Construct, { alarmEmail, alarmKey, key }: LockstepProps): sns.Topic {
+function addTopic(scope: Construct, { alarmKey, key }: LockstepProps): sns.Topic {
   const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: alarmKey ?? key });
   allowPublishers(topic);
-  if (alarmEmail) {
-    new sns.CfnSubscription(scope, 'AlarmMails', { topicArn: topic.topicArn, protocol: 'email', endpoint: alarmEmail });
-  }
   return topic;
 }
 
-/** Adds the metric filters that count events and crashes. */
-function addCounts(scope: Construct, { stackName, lockFunctions, eventLog }: AlarmOptions): void {
+/** Adds the metric filters that count events, skips and crashes. */
+function addCounts(scope: Construct, { stackName, props, lockFunctions, eventLog }: AlarmOptions): void {
   const metricNamespace = namespaceOf(stackName);
   const kinds = Object.keys(EVENT_ALARMS).map((kind) => `($.detail-type = "${kind}")`);
   new logs.CfnMetricFilter(scope, 'EventCounts', {
@@ -117,6 +122,13 @@ function addCounts(scope: Construct, { stackName, lockFunctions, eventLog }: Ala
       { metricNamespace, metricName: 'Events', metricValue: '1', dimensions: [{ key: 'kind', value: '$.detail-type' }] },
     ],
   });
+  if (props.skippedRunsPerHour) {
+    new logs.CfnMetricFilter(scope, 'SkipCounts', {
+      logGroupName: eventLog.logGroupName,
+      filterPattern: '{ ($.detail-type = "Lockstep Run Skipped") }',
+      metricTransformations: [{ metricNamespace, metricName: 'SkippedRuns', metricValue: '1' }],
+    });
+  }
   for (const [id, one] of Object.entries(lockFunctions)) {
     new logs.CfnMetricFilter(scope, `${id}CrashCounts`, {
       logGroupName: one.logGroup.logGroupName,
@@ -126,7 +138,8 @@ function addCounts(scope: Construct, { stackName, lockFunctions, eventLog }: Ala
   }
 }
 
-function addAlarmsTo(scope: Construct, options: AlarmOptions, topic: sns.ITopic): void {
+function addAlarmsTo(scope: Construct, options: AlarmOptions, topics: sns.ITopic[]): void {
+  const actions = topics.map((topic) => topic.topicArn);
   for (const { id, section, description, dimensions = {}, ...own } of watched(options)) {
     new cloudwatch.CfnAlarm(scope, id, {
       alarmDescription: `${description} docs/runbook.md#${section}`,
@@ -136,8 +149,8 @@ function addAlarmsTo(scope: Construct, options: AlarmOptions, topic: sns.ITopic)
       evaluationPeriods: 1,
       comparisonOperator: 'GreaterThanOrEqualToThreshold',
       treatMissingData: 'notBreaching',
-      alarmActions: [topic.topicArn],
-      okActions: [topic.topicArn],
+      alarmActions: actions,
+      okActions: actions,
       ...own,
     });
   }
@@ -173,6 +186,7 @@ function watched(options: AlarmOptions): Watched[] {
       description: 'A lock function crashed or timed out three times within five minutes.' },
     ...Object.entries(EVENT_ALARMS).map(([kind, [id, section, description]]) =>
       ({ id, section, description, namespace, metricName: 'Events', dimensions: { kind }, threshold: 1 })),
+    ...skips(options),
     { ...dynamo, id: 'TableReadsThrottled', metricName: 'ReadThrottleEvents', dimensions: { TableName },
       description: 'DynamoDB throttles reads of the lock table.' },
     { ...dynamo, id: 'TableWritesThrottled', metricName: 'WriteThrottleEvents', dimensions: { TableName },
@@ -180,4 +194,12 @@ function watched(options: AlarmOptions): Watched[] {
     { ...dynamo, id: 'IndexWritesThrottled', metricName: 'WriteThrottleEvents',
       dimensions: { TableName, GlobalSecondaryIndexName: 'due' }, description: 'DynamoDB throttles writes of the index of due locks.' },
   ];
+}
+
+/** One message when skips become many, and one when they are few again. */
+function skips({ stackName, props: { skippedRunsPerHour } }: AlarmOptions): Watched[] {
+  return skippedRunsPerHour ? [{
+    id: 'RunsSkipped', section: 'runs-skipped', namespace: namespaceOf(stackName), metricName: 'SkippedRuns', period: 3600,
+    threshold: skippedRunsPerHour, description: 'As many runs were skipped within an hour as SkippedRunsPerHour has, or more.',
+  }] : [];
 }

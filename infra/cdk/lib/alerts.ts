@@ -35,7 +35,7 @@ export class LockstepAlerts extends Construct {
   constructor(scope: Construct, id: string, props: LockstepAlertsProps) {
     super(scope, id);
     const { lockstep, topic, detailTypes } = props;
-    this.rule = addEventMessages(this, 'Rule', topic, lockstep.table, lockstep.eventBus, detailTypes);
+    this.rule = addEventMessages(this, 'Rule', { topic, table: lockstep.table, eventBus: lockstep.eventBus, detailTypes });
     allowPublishers(topic);
   }
 }

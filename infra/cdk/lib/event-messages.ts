@@ -1,7 +1,15 @@
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as sns from 'aws-cdk-lib/aws-sns';
+import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
 import { Construct } from 'constructs';
+
+/** The workflow that sends a message as a mail, and the role that starts it. */
+export interface MailTarget {
+  readonly machine: sfn.IStateMachine;
+  readonly role: iam.IRole;
+}
 
 /** The events that call for action: without skipped and duplicate runs, which are the normal effect of a lock. */
 const DETAIL_TYPES = ['Lockstep Run Failed', 'Lockstep Queue Full', 'Lockstep Wait Given Up', 'Lockstep Lease Lost', 'Lockstep Run Recovered',
@@ -12,13 +20,22 @@ export function ofTable(table: dynamodb.ITable): { table: unknown[] } {
   return { table: [table.tableName, { exists: false }] };
 }
 
+/** Where messages come from and go to. */
+export interface EventMessagesOptions {
+  readonly topic: sns.ITopic;
+  readonly mails?: MailTarget;
+  readonly table: dynamodb.ITable;
+  readonly eventBus?: events.IEventBus;
+  readonly detailTypes?: string[];
+}
+
 /**
- * Adds the rules that send events to a topic, as messages in the form that Amazon Q Developer in chat applications displays.
- * Returns the rule of the events that have their message in them. Those of an older `lockstep` command have none.
+ * Adds the rules that send events to a topic, as messages in the form that Amazon Q Developer in chat applications displays, and
+ * the same messages to the workflow that mails them. Returns the rule of the events that have their message in them. Those of an
+ * older `lockstep` command have none.
  */
-export function addEventMessages(
-  scope: Construct, id: string, topic: sns.ITopic, table: dynamodb.ITable, eventBus?: events.IEventBus, detailTypes: string[] = DETAIL_TYPES,
-): events.Rule {
+export function addEventMessages(scope: Construct, id: string, options: EventMessagesOptions): events.Rule {
+  const { topic, mails, table, eventBus, detailTypes = DETAIL_TYPES } = options;
   const field = (path: string) => events.EventField.fromPath(path);
   const [kind, lock] = [field('$.detail-type'), field('$.detail.lock')];
   // Not targets.SnsTopic: it would add a statement to the policy of the topic, which has it.
@@ -27,7 +44,7 @@ export function addEventMessages(
       description,
       eventBus,
       eventPattern: { source: ['lockstep'], detailType, detail: { ...ofTable(table), message: { source } } },
-      targets: [{ bind: () => ({ arn: topic.topicArn, input, targetResource: topic }) }],
+      targets: [{ bind: () => ({ arn: topic.topicArn, input, targetResource: topic }) }, ...mailTarget(mails, input)],
     });
   // A Run Failed without a message repeats another event.
   const older = detailTypes.filter((type) => type !== 'Lockstep Run Failed');
@@ -45,4 +62,9 @@ export function addEventMessages(
   }
   return rule(id, 'Events of Lockstep that call for action', detailTypes, ['custom'],
     events.RuleTargetInput.fromEventPath('$.detail.message'));
+}
+
+/** Not targets.SfnStateMachine: it would make a role of its own for each rule. */
+function mailTarget(mails: MailTarget | undefined, input: events.RuleTargetInput): events.IRuleTarget[] {
+  return mails ? [{ bind: () => ({ arn: mails.machine.stateMachineArn, role: mails.role, input, targetResource: mails.machine }) }] : [];
 }

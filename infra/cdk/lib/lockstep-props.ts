@@ -6,7 +6,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { IConstruct } from 'constructs';
-import { badProp, checkArns } from './checks';
+import { badProp, checkArns, checkWhole } from './checks';
 
 /** Lowest level of the log lines that the functions write. */
 export enum LogLevel {
@@ -102,19 +102,34 @@ export interface LockstepProps {
   readonly alarms?: boolean;
 
   /**
-   * Address that receives the alarms, after it has confirmed a first mail.
+   * Address that receives the alarms and messages as mails, after it has confirmed a first mail.
    *
    * @default - none
    */
   readonly alarmEmail?: string;
 
   /**
-   * Key that encrypts the messages of the topic. Its policy has to allow cloudwatch.amazonaws.com and
+   * Key that encrypts the messages of the topics. Its policy has to allow cloudwatch.amazonaws.com and
    * events.amazonaws.com `kms:Decrypt` and `kms:GenerateDataKey*`, which a key of the app gets here.
    *
    * @default - key
    */
   readonly alarmKey?: kms.IKey;
+
+  /**
+   * Your runbook, which messages link: an address that begins with https://, of up to 512 characters without spaces. `{lock}`
+   * stands for the name of the lock. Tasks that use the lockstep command have it in `LOCKSTEP_RUNBOOK_URL`.
+   *
+   * @default - none
+   */
+  readonly runbookUrl?: string;
+
+  /**
+   * Number of skipped runs within an hour, of all locks, that raises an alarm: 1 to 100,000.
+   *
+   * @default - no such alarm
+   */
+  readonly skippedRunsPerHour?: number;
 
   /**
    * Clusters in which tasks may be started, described, stopped and protected. A `*` stands for any characters. Up to
@@ -231,6 +246,7 @@ export function checkProps(scope: IConstruct, props: LockstepProps): void {
     const list = props[prop as keyof LockstepProps] as string[] | undefined;
     checkArns(scope, prop, list ?? [], form, longest, rule);
   }
+  checkMessages(scope, props);
   for (const prop of ['runRetention', 'runKeyRetention'] as const) {
     const retention = props[prop];
     if (retention && !Token.isUnresolved(retention)) {
@@ -240,4 +256,13 @@ export function checkProps(scope: IConstruct, props: LockstepProps): void {
       }
     }
   }
+}
+
+function checkMessages(scope: IConstruct, { runbookUrl, skippedRunsPerHour }: LockstepProps): void {
+  const form = /^(?=.{1,512}$)https:\/\/([!-z|~]|\{lock\})+$/;
+  if (runbookUrl !== undefined && !Token.isUnresolved(runbookUrl) && !form.test(runbookUrl)) {
+    throw badProp(scope, 'runbookUrl', runbookUrl,
+      'begin with https://, have at most 512 characters, no spaces, and braces in {lock} only');
+  }
+  checkWhole(scope, 'skippedRunsPerHour', skippedRunsPerHour, 1, 100_000);
 }

@@ -51,6 +51,8 @@ export class Lockstep extends Construct {
   public readonly dashboard: cloudwatch.CfnDashboard;
   /** Receives the alarms, and the events that call for action. */
   public readonly alarmTopic: sns.Topic;
+  /** Receives the same as mails. There with the prop `alarmEmail` only; subscribe further addresses to it. */
+  public readonly mailTopic?: sns.Topic;
   /** All events of source `lockstep`. */
   public readonly eventLogGroup: logs.LogGroup;
   /** Events that could not be delivered to the reaper, and those that it failed on. */
@@ -114,11 +116,13 @@ export class Lockstep extends Construct {
       'Counts the running executions of a state machine (advisory)', [this.statements.listExecutions(props.workflowArns ?? [])], undefined, undefined, []);
 
     this.recoveryDeadLetters = addReaperTriggers(this, this.reaperFunction, this.table, props);
-    this.alarmTopic = addAlarms(this, {
-      eventLog: this.eventLogGroup,
+    const { alarmTopic, mailTopic } = addAlarms(this, {
+      eventLog: this.eventLogGroup, statements: this.statements, organisation: this._organisation, logRetention: this._logRetention,
       stackName: this.prefix, props, table: this.table, reaper: this.reaperFunction, deadLetters: this.recoveryDeadLetters,
       lockFunctions: { AcquireLock: this.acquireLockFunction, Heartbeat: this.heartbeatFunction, ReleaseLock: this.releaseLockFunction },
     });
+    this.alarmTopic = alarmTopic;
+    this.mailTopic = mailTopic;
     this.exclusiveRun = this.addSharedRun();
     this.addFunctionPolicies();
     this.taskLockPolicy = this.managed('TaskLockPolicy', this.containerStatements());
@@ -232,6 +236,7 @@ export class Lockstep extends Construct {
       LOCKSTEP_METRICS_PER_LOCK: String(this.metricsPerLock),
       LOCKSTEP_EVENT_BUS: this.eventBus.eventBusName,
       LOCKSTEP_RUN_EVENTS: String(this.props.runEvents ?? false),
+      LOCKSTEP_RUNBOOK_URL: this.props.runbookUrl ?? '',
     };
   }
 
@@ -334,6 +339,7 @@ export class Lockstep extends Construct {
       OperatorPolicyArn: this.operatorPolicy.managedPolicyArn,
       ViewerPolicyArn: this.viewerPolicy.managedPolicyArn,
       AlarmTopicArn: this.alarmTopic.topicArn,
+      ...(this.mailTopic ? { MailTopicArn: this.mailTopic.topicArn } : {}),
       EventLogGroupName: this.eventLogGroup.logGroupName,
     };
     for (const [name, value] of Object.entries(exported)) {

@@ -13,17 +13,25 @@ const SEALS = ['kms:Decrypt', 'kms:GenerateDataKey*'];
  * https://docs.aws.amazon.com/sns/latest/dg/sns-access-policy-use-cases.html
  */
 export function allowPublishers(topic: sns.ITopic): void {
-  const publish = (service: string, conditions?: { [operator: string]: object }) => topic.addToResourcePolicy(new iam.PolicyStatement({
-    principals: [new iam.ServicePrincipal(service)], actions: ['sns:Publish'], resources: [topic.topicArn], conditions,
-  }));
   // No condition: EventBridge publishes to no topic whose policy has one.
-  publish('events.amazonaws.com');
-  publish('cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': Stack.of(topic).account } });
+  allowPublisher(topic, 'events.amazonaws.com');
+  allowAlarms(topic);
   // An interface of older versions of the CDK lacks the key.
   const { masterKey } = topic as { masterKey?: kms.IKey };
   if (masterKey) {
     allowSealing(masterKey, 'events.amazonaws.com', 'cloudwatch.amazonaws.com');
   }
+}
+
+/** Lets the alarms of the account publish to a topic. */
+export function allowAlarms(topic: sns.ITopic): void {
+  allowPublisher(topic, 'cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': Stack.of(topic).account } });
+}
+
+function allowPublisher(topic: sns.ITopic, service: string, conditions?: { [operator: string]: object }): void {
+  topic.addToResourcePolicy(new iam.PolicyStatement({
+    principals: [new iam.ServicePrincipal(service)], actions: ['sns:Publish'], resources: [topic.topicArn], conditions,
+  }));
 }
 
 /**

@@ -5,6 +5,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
+import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 
 const READ_ACTIONS = ['dynamodb:GetItem', 'dynamodb:Query'];
@@ -270,6 +271,13 @@ export class Statements {
     const actions = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'];
     const via = services.map((service) => `${service}.${this.stack.region}.${this.stack.urlSuffix}`);
     return allow(actions, [key.keyArn], { StringEquals: { 'kms:ViaService': via } });
+  }
+
+  /** SNS uses the key of a topic on behalf of its publisher: https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html */
+  publish(topic: sns.ITopic, key?: kms.IKey): iam.PolicyStatement[] {
+    const via = { StringEquals: { 'kms:ViaService': `sns.${this.stack.region}.${this.stack.urlSuffix}` } };
+    const seal = key ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], [key.keyArn], via)] : [];
+    return [allow(['sns:Publish'], [topic.topicArn]), ...seal];
   }
 
   /** Step Functions names the state machine whose data it decrypts, so these keys open nothing else. */

@@ -99,9 +99,10 @@ export class Evaluator {
     return Object.fromEntries(found.map(([id, resource]) => [this.nameOf(id), this.value(resource)]));
   }
 
-  /** The values of the outputs that are exported, by the name of the export. */
+  /** The values of the outputs whose condition holds and that are exported, by the name of the export. */
   exports(): { [name: string]: Json } {
-    const outputs = Object.values<Json>(this.template.Outputs).filter((output) => output.Export);
+    const outputs = Object.values<Json>(this.template.Outputs)
+      .filter((output) => output.Export && (!output.Condition || this.condition(output.Condition)));
     return Object.fromEntries(outputs.map((output) => [this.value(output.Export.Name), this.value(output.Value)]));
   }
 }

@@ -10,7 +10,7 @@ const FOLDER = path.join(ROOT, 'infra', 'cdk');
 test('the package has what the constructs read, and no source', () => {
   const [{ files }]: Json = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json'], { cwd: FOLDER, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
   const packed: string[] = files.map((file: Json) => file.path);
-  for (const file of ['.jsii', 'README.md', 'assets/exclusive-run.asl.json', 'lib/guard.asl.json', 'lib/lock-options.json', 'lib/index.js', 'lib/index.d.ts']) {
+  for (const file of ['.jsii', 'README.md', 'assets/exclusive-run.asl.json', 'assets/mail.asl.json', 'lib/guard.asl.json', 'lib/lock-options.json', 'lib/index.js', 'lib/index.d.ts']) {
     assert.ok(packed.includes(file), `${file} is missing among ${packed}`);
   }
   assert.deepEqual(packed.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts')), []);

@@ -83,6 +83,13 @@ function encrypted(): Stack {
   return stack;
 }
 
+/** A Lockstep that sends mails, with a key of the app. */
+function mailing(): Stack {
+  const stack = newStack();
+  lockstepIn(stack, { key: new kms.Key(stack, 'Key'), alarmEmail: 'oncall@example.com' });
+  return stack;
+}
+
 /** A stack whose topic is made by the app, with what sends to it. */
 function sending(add: (parts: Scene & { topic: sns.Topic }) => void, masterKey?: (stack: Stack) => kms.IKey): Stack {
   const parts = scene();
@@ -103,6 +110,7 @@ const STACKS: { [name: string]: [() => Json, number] } = {
   'a stack with everything': [() => synthesized(everythingStack()), 30],
   'the example': [() => synthesized(batches), 35],
   'a stack with a key of the app': [() => synthesized(encrypted()), 30],
+  'a stack with mails': [() => synthesized(mailing()), 60],
   'a batch with a topic of the app': [() => synthesized(sending(batch)), 32],
   'alerts on a topic of the app': [() => synthesized(sending(alerts)), 32],
   'a batch and alerts on one topic': [() => synthesized(sending(both)), 34],

@@ -5,6 +5,7 @@
 //! that it would have had, and fails nothing.
 
 use super::{Event, EventDetail, Events};
+use crate::config::RunbookUrl;
 use crate::contract::SOURCE;
 use crate::failure::text;
 use crate::lazy::LazyClient;
@@ -26,25 +27,56 @@ pub struct EventBridge {
     client: LazyClient<Client>,
     bus: String,
     table: String,
+    runbook: Option<RunbookUrl>,
 }
 
 impl EventBridge {
     /// Creates a client for `bus`, a name or an ARN, with the settings of `sdk`. Its events name the lock table
-    /// `table`.
+    /// `table`, and their messages link `runbook`.
     #[must_use]
-    pub fn from_sdk(sdk: &aws_config::SdkConfig, bus: String, table: String) -> Self {
+    pub fn from_sdk(
+        sdk: &aws_config::SdkConfig,
+        bus: String,
+        table: String,
+        runbook: Option<RunbookUrl>,
+    ) -> Self {
         Self {
             client: LazyClient::new(sdk, Client::new),
             bus,
             table,
+            runbook,
         }
     }
 
+    fn entry(&self, event: &Event) -> PutEventsRequestEntry {
+        let detail = serde_json::to_string(&self.detail(event));
+        let millis = i64::try_from(event.at.millis()).unwrap_or(i64::MAX);
+        PutEventsRequestEntry::builder()
+            .event_bus_name(&self.bus)
+            .source(SOURCE)
+            .detail_type(event.kind.detail_type())
+            .detail(detail.expect("an event detail is JSON"))
+            .time(DateTime::from_millis(millis))
+            .build()
+    }
+
+    /// The detail of `event`, with what only the publisher knows.
+    fn detail(&self, event: &Event) -> EventDetail {
+        let mut detail = EventDetail {
+            table: Some(self.table.clone()),
+            ..EventDetail::from(event)
+        };
+        if let Some(message) = &mut detail.message {
+            message.name_table(&self.table);
+            if let Some(runbook) = &self.runbook {
+                message.link_runbook(&runbook.of(&event.lock));
+            }
+        }
+        detail
+    }
+
     async fn send(&self, events: &[Event]) {
-        let entries = events
-            .iter()
-            .map(|event| entry(event, &self.bus, &self.table))
-            .collect();
+        let entries = events.iter().map(|event| self.entry(event)).collect();
         let call = self.client.put_events().set_entries(Some(entries));
         match call.send().await {
             Ok(answer) if answer.failed_entry_count() == 0 => {}
@@ -75,22 +107,6 @@ impl Events for EventBridge {
             left.for_each(|event| lost(event, "EventBridge did not answer in time"));
         }
     }
-}
-
-fn entry(event: &Event, bus: &str, table: &str) -> PutEventsRequestEntry {
-    let detail = EventDetail {
-        table: Some(table.to_owned()),
-        ..EventDetail::from(event)
-    };
-    let detail = serde_json::to_string(&detail);
-    let millis = i64::try_from(event.at.millis()).unwrap_or(i64::MAX);
-    PutEventsRequestEntry::builder()
-        .event_bus_name(bus)
-        .source(SOURCE)
-        .detail_type(event.kind.detail_type())
-        .detail(detail.expect("an event detail is JSON"))
-        .time(DateTime::from_millis(millis))
-        .build()
 }
 
 /// Returns the events that PutEvents rejected, and why. The results are in the order of the request.
@@ -144,15 +160,24 @@ mod tests {
 
     #[test]
     fn an_entry_names_bus_source_kind_time_and_table() {
-        let entry = entry(&event("nightly"), "alerts", "locks");
+        let sdk = aws_config::SdkConfig::builder().build();
+        let runbook = RunbookUrl::new("https://wiki/{lock}");
+        let bus = EventBridge::from_sdk(&sdk, "alerts".into(), "locks".into(), runbook);
+
+        let entry = bus.entry(&event("nightly"));
 
         assert_eq!(entry.event_bus_name(), Some("alerts"));
         assert_eq!(entry.source(), Some("lockstep"));
         assert_eq!(entry.detail_type(), Some("Lockstep Queue Full"));
         assert_eq!(entry.time(), Some(&DateTime::from_millis(1500)));
-        for part in ["\"lock\":\"nightly\"", "\"table\":\"locks\""] {
-            assert!(entry.detail().unwrap().contains(part), "{entry:?}");
-        }
+        let detail = entry.detail().unwrap();
+        let detail: serde_json::Value = serde_json::from_str(detail).unwrap();
+        assert_eq!(detail["lock"], "nightly");
+        assert_eq!(detail["table"], "locks");
+        let message = &detail["message"];
+        assert_eq!(message["metadata"]["additionalContext"]["table"], "locks");
+        let steps = ["wait", "Runbook: https://wiki/nightly"];
+        assert_eq!(message["content"]["nextSteps"], serde_json::json!(steps));
     }
 
     #[test]

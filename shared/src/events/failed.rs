@@ -2,7 +2,7 @@
 
 use super::cause::{ShortCause, one_line};
 use crate::contract::WorkFailure;
-use lockstep_core::domain::{ExecutionArn, RunKey, TaskArn};
+use lockstep_core::domain::{ExecutionArn, Run, RunKey, RunOutcome, TaskArn};
 
 /// A run that reported its own failure.
 ///
@@ -24,6 +24,40 @@ pub struct FailedRun {
     pub attempt: Option<usize>,
     /// How often its execution had been redriven.
     pub redrives: u32,
+    /// How long the run held its permit, in milliseconds.
+    pub took_ms: Option<u64>,
+    /// How long its successes take, where the history shows some.
+    pub usual: Option<UsualLength>,
+}
+
+/// How long the successful runs of a lock take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsualLength {
+    /// The median of their lengths, in milliseconds.
+    pub median_ms: u64,
+    /// How many there are: at least 1.
+    pub successes: usize,
+}
+
+impl UsualLength {
+    /// The usual length of those `runs` that succeeded; `None` if none did.
+    #[must_use]
+    pub fn of(runs: &[Run]) -> Option<Self> {
+        let lengths = runs.iter().filter_map(|run| {
+            let end = run.end.as_ref()?;
+            let length = end.at.millis_since(run.token.granted_at());
+            (end.outcome == RunOutcome::Succeeded).then_some(length)
+        });
+        let mut lengths: Vec<_> = lengths.collect();
+        lengths.sort_unstable();
+        let successes = lengths.len();
+        let lower = lengths.get(successes.checked_sub(1)? / 2)?;
+        let upper = lengths.get(successes / 2)?;
+        Some(Self {
+            median_ms: lower.midpoint(*upper),
+            successes,
+        })
+    }
 }
 
 impl FailedRun {
@@ -50,6 +84,52 @@ impl FailedRun {
         match texts.is_empty() {
             true => "the run reported that its work failed, without a reason".to_owned(),
             false => texts.join(": "),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep_core::domain::{FencingToken, HolderId, RunEnd, Timestamp};
+
+    fn run(outcome: Option<RunOutcome>, length: u64) -> Run {
+        let granted = 1_767_225_600_000;
+        let holder = HolderId::new("a").unwrap();
+        let at = Timestamp::from_millis(granted + length);
+        Run {
+            end: outcome.map(|outcome| RunEnd {
+                outcome,
+                at,
+                retain_until: at,
+                evidence: None,
+            }),
+            ..Run::started(holder, FencingToken::from_number(granted), None)
+        }
+    }
+
+    #[test]
+    fn the_usual_length_is_the_median_of_successes_alone() {
+        let success = |length| run(Some(RunOutcome::Succeeded), length);
+        let others = [
+            run(Some(RunOutcome::Failed), 1),
+            run(Some(RunOutcome::Recovered), 1),
+            run(None, 1),
+        ];
+        for (successes, expected) in [
+            (vec![], None),
+            (vec![7], Some((7, 1))),
+            (vec![90, 10], Some((50, 2))),
+            (vec![90, 10, 20], Some((20, 3))),
+            (vec![90, 10, 40, 20], Some((30, 4))),
+        ] {
+            let runs = successes.iter().map(|length| success(*length));
+            let runs: Vec<_> = runs.chain(others.clone()).collect();
+
+            let usual = UsualLength::of(&runs);
+
+            let usual = usual.map(|usual| (usual.median_ms, usual.successes));
+            assert_eq!(usual, expected, "{successes:?}");
         }
     }
 }

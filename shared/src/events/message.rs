@@ -10,8 +10,8 @@
 //! A mail shows the JSON as it is, so the title and the description come first.
 
 use super::cause::one_line;
-use super::{Event, FailedRun, console};
-use lockstep_core::domain::{ExecutionArn, HolderId, TaskArn, rfc3339};
+use super::{Event, FailedRun, UsualLength, console};
+use lockstep_core::domain::{ExecutionArn, HolderId, TaskArn, length_text, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,8 +85,9 @@ impl Message {
         let links = Links::of(event);
         let mut next_steps = vec![one_line(advice)];
         next_steps.extend(links.steps());
-        let mut context: BTreeMap<&'static str, String> = BTreeMap::from([("at", at)]);
-        context.extend(holder.map(|holder| ("holder", holder.to_string())));
+        let mut context = BTreeMap::from([("at", at), ("lock", event.lock.to_string())]);
+        let quotable = holder.filter(|holder| is_quotable(holder.as_str()));
+        context.extend(quotable.map(|holder| ("holder", holder.to_string())));
         context.extend(event.token.map(|token| ("token", token.to_string())));
         context.extend(failed.into_iter().flat_map(context_of));
         Some(Self {
@@ -107,6 +108,26 @@ impl Message {
             version: "1.0",
         })
     }
+
+    /// Adds the name of the lock table to the facts, by which a chat channel knows the messages of its stack.
+    pub fn name_table(&mut self, table: &str) {
+        let context = &mut self.metadata.additional_context;
+        context.insert("table", table.to_owned());
+    }
+
+    /// Adds the runbook of the team to the next steps, behind the advice.
+    pub fn link_runbook(&mut self, page: &str) {
+        self.content
+            .next_steps
+            .insert(1, format!("Runbook: {page}"));
+    }
+}
+
+/// Whether a text may be put between quotes into a command, as the buttons of a chat channel do with the facts of a message. The
+/// caller of acquire-lock chooses the holder.
+fn is_quotable(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":/_.#@=+-".contains(c);
+    text.chars().all(plain)
 }
 
 /// The lines of the description that only a failed run has.
@@ -120,7 +141,24 @@ fn lines_of(failed: &FailedRun) -> impl Iterator<Item = String> {
         )
     });
     let redrives = (failed.redrives > 0).then(|| format!("Redrives: {}", failed.redrives));
-    [run_key, attempt, redrives].into_iter().flatten()
+    let took = failed.took_ms.map(|took| took_of(took, failed.usual));
+    [run_key, attempt, redrives, took].into_iter().flatten()
+}
+
+/// The length of a run beside the usual one.
+fn took_of(took_ms: u64, usual: Option<UsualLength>) -> String {
+    let usual = usual.map(|usual| {
+        let median = length_text(usual.median_ms);
+        match usual.successes {
+            1 => format!("; the last success took {median}"),
+            successes => format!("; usually {median}, the median of {successes} successes"),
+        }
+    });
+    format!(
+        "Took: {}{}",
+        length_text(took_ms),
+        usual.unwrap_or_default()
+    )
 }
 
 fn context_of(failed: &FailedRun) -> impl Iterator<Item = (&'static str, String)> {
@@ -131,7 +169,12 @@ fn context_of(failed: &FailedRun) -> impl Iterator<Item = (&'static str, String)
         .map(|attempt| ("attempt", attempt.to_string()));
     let redrives = (failed.redrives > 0).then(|| ("redrives", failed.redrives.to_string()));
     let error = failed.error.clone().map(|error| ("error", error));
-    [run_key, attempt, redrives, error].into_iter().flatten()
+    let seconds = |millis: u64| (millis / 1000).to_string();
+    let took = failed.took_ms.map(|took| ("tookSeconds", seconds(took)));
+    let usual = failed.usual;
+    let usual = usual.map(|usual| ("usualSeconds", seconds(usual.median_ms)));
+    let facts = [run_key, attempt, redrives, error, took, usual];
+    facts.into_iter().flatten()
 }
 
 /// What a message leads to.

@@ -1,5 +1,5 @@
-//! What a failed run's event knows beside the run's own report: its attempt, its redrives and the
-//! execution that was its work. One request to the table has them.
+//! What a failed run's event knows beside the run's own report: its attempt, its redrives, the
+//! execution that was its work, and the usual length of a run. One request to the table has them.
 //!
 //! Only a run of Step Functions costs that request. The history keeps its lease, with the execution
 //! that started it; a process has no such caller.
@@ -7,14 +7,14 @@
 use super::{Deps, EFFECTS_END, Ports};
 use crate::clock::CallTime;
 use crate::contract::WorkFailure;
-use crate::events::FailedRun;
+use crate::events::{FailedRun, UsualLength};
 use lockstep_core::domain::{
     ExecutionArn, FencingToken, HolderId, Lease, LockKey, Run, RunKey, RunOutcome, Work, child_arn,
 };
 use lockstep_core::store::LockStore;
 
 /// How many runs of the lock are read. A caller that retries more often has its attempts counted up to
-/// this number.
+/// this number, and the usual length is that of the successes among them.
 const RUNS_READ: usize = 50;
 
 /// A run that has just reported its failure.
@@ -24,6 +24,8 @@ pub(super) struct Ended<'a> {
     pub(super) token: FencingToken,
     pub(super) run_key: Option<RunKey>,
     pub(super) failure: Option<WorkFailure>,
+    /// How long it held its permit, in milliseconds.
+    pub(super) took_ms: u64,
 }
 
 impl<P: Ports> Deps<P> {
@@ -40,6 +42,7 @@ impl<P: Ports> Deps<P> {
             return None;
         }
         let mut failed = FailedRun::of(ended.failure.as_ref(), ended.run_key.clone());
+        failed.took_ms = Some(ended.took_ms);
         if is_execution {
             self.add_history(time, ended, &mut failed).await;
         }
@@ -66,6 +69,7 @@ impl<P: Ports> Deps<P> {
                 return;
             }
         };
+        failed.usual = UsualLength::of(&runs);
         let Some(lease) = lease_of(&runs, ended) else {
             return;
         };

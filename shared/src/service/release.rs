@@ -77,16 +77,15 @@ pub async fn run<P: Ports>(
         } => {
             let held_seconds = Duration::from_millis(at.millis_since(since)).as_secs_f64();
             if !already {
-                let values = measured(ended, held_seconds);
-                deps.metrics.report(&lock, at, &values);
                 let run = Ended {
                     lock: &lock,
                     holder: &holder,
                     token,
                     run_key,
                     failure,
+                    took_ms: at.millis_since(since),
                 };
-                publish_end(deps, &time, ended, &run, at).await;
+                report_end(deps, &time, ended, &run, at).await;
                 publish_eviction(deps, &run, evicted, at).await;
             }
             tracing::info!(event = "released", %lock, %holder, %token, held_seconds, already, "released");
@@ -149,14 +148,17 @@ async fn publish_eviction<P: Ports>(
     }
 }
 
-/// Publishes the end of a run, as those ask for it who are to know it.
-async fn publish_end<P: Ports>(
+/// Counts the end of a run, and publishes it, as those ask for it who are to know it.
+async fn report_end<P: Ports>(
     deps: &Deps<P>,
     time: &CallTime<'_, P::Clock>,
     outcome: RunOutcome,
     run: &Ended<'_>,
     at: Timestamp,
 ) {
+    let held_seconds = Duration::from_millis(run.took_ms).as_secs_f64();
+    let values = measured(outcome, held_seconds);
+    deps.metrics.report(run.lock, at, &values);
     let about = about(run, at);
     let failed = match outcome {
         RunOutcome::Failed => deps.describe_failed(time, run).await,

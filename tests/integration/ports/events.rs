@@ -1,6 +1,7 @@
 //! EventBridge, as its client talks to it.
 
 use super::scripted::{Asked, on, refusal, sdk};
+use lockstep::config::RunbookUrl;
 use lockstep::contract::EventKind;
 use lockstep::domain::{LockKey, Timestamp};
 use lockstep::events::eventbridge::EventBridge;
@@ -31,7 +32,8 @@ fn events(count: usize) -> Vec<Event> {
 /// What is asked of the bus for so many events when these are its answers.
 async fn publish(answers: Vec<(u16, Value)>, count: usize) -> Vec<Asked> {
     let publish = on(answers, async |sdk| {
-        let bus = EventBridge::from_sdk(sdk, "alerts".into(), "locks".into());
+        let runbook = RunbookUrl::new("https://wiki/{lock}");
+        let bus = EventBridge::from_sdk(sdk, "alerts".into(), "locks".into(), runbook);
         bus.publish(events(count)).await;
     });
     publish.await.1
@@ -58,7 +60,13 @@ async fn an_event_says_what_happened_on_the_wire() {
     let message = detail
         .as_object_mut()
         .and_then(|detail| detail.remove("message"));
-    assert_eq!(message.expect("a message")["source"], "custom");
+    let message = message.expect("a message");
+    assert_eq!(message["source"], "custom");
+    assert_eq!(message["metadata"]["additionalContext"]["table"], "locks");
+    assert_eq!(
+        message["content"]["nextSteps"],
+        json!(["nothing to do", "Runbook: https://wiki/lock-0"])
+    );
     let expected = json!({
         "lock": "lock-0", "table": "locks", "reason": "its execution ended", "advice": "nothing to do",
         "at": "2026-01-01T00:00:00Z"
@@ -98,6 +106,7 @@ async fn nothing_to_say_is_not_said() {
         &sdk("http://127.0.0.1:9").await,
         "alerts".into(),
         "locks".into(),
+        None,
     );
 
     let done = timeout(Duration::from_millis(100), bus.publish(Vec::new())).await;
@@ -109,7 +118,7 @@ async fn nothing_to_say_is_not_said() {
 async fn a_bus_that_does_not_answer_costs_two_seconds_and_no_more() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
-    let bus = EventBridge::from_sdk(&sdk(&endpoint).await, "alerts".into(), "locks".into());
+    let bus = EventBridge::from_sdk(&sdk(&endpoint).await, "alerts".into(), "locks".into(), None);
     let start = Instant::now();
 
     bus.publish(events(25)).await;

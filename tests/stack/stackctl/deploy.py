@@ -29,7 +29,7 @@ def run(parameters=()):
 
 
 def lockstep_parameters():
-    """As a user would: exclusive-run may start this family in this cluster and pass these roles."""
+    """As a user would: exclusive-run may start this family in this cluster and pass these roles, and people get mails."""
     ecs = f"arn:aws:ecs:{REGION}:{ACCOUNT}"
     role = f"arn:aws:iam::{ACCOUNT}:role/lockstep-fixture"
     return {
@@ -38,6 +38,9 @@ def lockstep_parameters():
         "TaskDefinitionArns": f"{ecs}:task-definition/{FIXTURE_FAMILY}:*",
         "GuardedWorkflowArns": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:guarded-*",
         "TaskRoleArns": f"{role}-task,{role}-task-inside,{role}-task-execution",
+        "AlarmEmail": "oncall@example.com",
+        "RunbookUrl": "https://wiki.example.com/batches/{lock}",
+        "SkippedRunsPerHour": "3",
     }
 
 

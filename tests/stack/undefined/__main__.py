@@ -29,7 +29,9 @@ def schemas():
 
 
 def inputs(draw, name):
-    """An input of the examples, or one of exclusive-run: as it takes it, or bent."""
+    """An input of the examples, a message, or one of exclusive-run: as it takes it, or bent."""
+    if name.endswith("/mail.asl.json"):
+        return draw.of_part("event.detail", "Message")
     if not name.endswith("/exclusive-run.asl.json"):
         caller = {"AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": "arn:aws:states:eu-west-1:1:execution:m:caller"}
         return {**(caller if draw.chance(0.5) else {}), "lock": "nightly", "key": "k", "exit": "0", "customers": ["a", "b"], "regions": ["eu", "us"], "date": "2026-03-01"}

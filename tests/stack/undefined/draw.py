@@ -27,6 +27,11 @@ class Draw:
         root = self.schemas[name]
         return self._of(root, root)
 
+    def of_part(self, name, part):
+        """A value of a definition in a schema."""
+        root = self.schemas[name]
+        return self._of(root["$defs"][part], root)
+
     def _of(self, schema, root):
         if "$ref" in schema:
             target = root

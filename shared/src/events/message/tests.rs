@@ -41,7 +41,7 @@ fn a_message_is_a_custom_notification_with_the_lock_as_its_thread() {
             "summary": "Lockstep Lease Lost: nightly",
             "eventType": "Lockstep Lease Lost",
             "relatedResources": [],
-            "additionalContext": { "at": "2026-01-01T00:00:00Z", "holder": "a", "token": "7" },
+            "additionalContext": { "at": "2026-01-01T00:00:00Z", "holder": "a", "lock": "nightly", "token": "7" },
         },
     });
     assert_eq!(message, expected);
@@ -72,6 +72,11 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
         run_key: RunKey::new("day").ok(),
         attempt: Some(2),
         redrives: 1,
+        took_ms: Some(725_900),
+        usual: Some(UsualLength {
+            median_ms: 7_265_000,
+            successes: 12,
+        }),
         ..FailedRun::default()
     };
 
@@ -79,7 +84,8 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
 
     let content = &message["content"];
     let lines = "why \"so\"\nHolder: execution night-7 of exclusive-run\nRun key: day\nAttempt: 2, as 1 \
-                 before it failed for the same caller\nRedrives: 1\nTime: 2026-01-01T00:00:00Z";
+                 before it failed for the same caller\nRedrives: 1\nTook: 12 min 5 s; usually 2 h 1 min, the median of \
+                 12 successes\nTime: 2026-01-01T00:00:00Z";
     assert_eq!(content["description"], lines);
     let console = "https://eu-west-1.console.aws.amazon.com";
     let details = format!("{console}/states/home?region=eu-west-1#/v2/executions/details");
@@ -95,9 +101,50 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
         json!([RUN, child, task])
     );
     let context = &message["metadata"]["additionalContext"];
-    for (field, value) in [("runKey", "day"), ("attempt", "2"), ("redrives", "1")] {
+    for (field, value) in [
+        ("runKey", "day"),
+        ("attempt", "2"),
+        ("redrives", "1"),
+        ("tookSeconds", "725"),
+        ("usualSeconds", "7265"),
+    ] {
         assert_eq!(context[field], value);
     }
+}
+
+#[test]
+fn the_length_of_a_run_is_beside_the_usual_one_where_that_is_known() {
+    let usual = |successes| UsualLength {
+        median_ms: 90_000_000,
+        successes,
+    };
+    for (took, usual, expected) in [
+        (450, None, "Took: 0.4 s"),
+        (
+            59_999,
+            Some(usual(1)),
+            "Took: 59.9 s; the last success took 1 d 1 h",
+        ),
+        (
+            60_000,
+            Some(usual(2)),
+            "Took: 1 min 0 s; usually 1 d 1 h, the median of 2 successes",
+        ),
+    ] {
+        assert_eq!(took_of(took, usual), expected);
+    }
+}
+
+#[test]
+fn the_runbook_follows_the_advice() {
+    let mut message = Message::of(&event(EventKind::LeaseLost, Some(RUN), None), "why", "look");
+    let message = message.as_mut().expect("a message");
+
+    message.link_runbook("https://wiki/nightly");
+
+    let steps = &message.content.next_steps;
+    assert_eq!(steps[..2], ["look", "Runbook: https://wiki/nightly"]);
+    assert!(steps[2].starts_with("Execution: "), "{steps:?}");
 }
 
 #[test]
@@ -116,6 +163,24 @@ fn a_holder_is_shown_by_the_names_in_its_arn() {
     ] {
         let name = short_name(&HolderId::new(holder).unwrap());
         assert_eq!(name, expected, "{holder}");
+    }
+}
+
+#[test]
+fn a_holder_that_could_leave_its_quotes_is_no_fact_of_the_message() {
+    for (holder, is_fact) in [
+        (RUN, true),
+        ("arn:aws:ecs:eu-west-1:1:task/batch/4f0c#id/job", true),
+        ("jo@example.com+1=2", true),
+        (r#"a","force":true,"b":""#, false),
+        ("a\\", false),
+        ("$lock", false),
+        ("a`b`", false),
+        ("a;b", false),
+    ] {
+        let message = message(&event(EventKind::LeaseLost, Some(holder), None));
+        let fact = &message["metadata"]["additionalContext"]["holder"];
+        assert_eq!(!fact.is_null(), is_fact, "{holder}");
     }
 }
 

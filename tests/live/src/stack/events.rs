@@ -4,7 +4,7 @@
 use super::{Stack, deadline, now, unique};
 use serde_json::{Value, json};
 
-/// A queue that gets the events of one lock, or all messages of the topic.
+/// A queue that gets the events of one lock, or all messages or mails of a topic.
 #[derive(Debug)]
 pub struct Feed {
     url: String,
@@ -27,6 +27,16 @@ impl Stack {
 
     /// From now on: what a subscriber of the topic of the alarms gets.
     pub async fn mailbox(&self) -> Feed {
+        self.subscribed("AlarmTopicArn", "true").await
+    }
+
+    /// From now on: what a subscriber of the topic of the mails gets, with `Subject` and `Message` as SNS sends them.
+    pub async fn mails(&self) -> Feed {
+        self.subscribed("MailTopicArn", "false").await
+    }
+
+    /// A queue that is subscribed to the topic of an output; `raw` leaves out the envelope of SNS.
+    async fn subscribed(&self, output: &str, raw: &str) -> Feed {
         let (name, url) = self.queue("mailbox").await;
         let arn = format!("arn:aws:sqs:us-east-1:000000000000:{name}");
         let statement = json!({
@@ -37,10 +47,10 @@ impl Stack {
         let allow = json!({ "QueueUrl": url, "Attributes": { "Policy": policy } });
         self.call("sqs", "AmazonSQS.SetQueueAttributes", allow)
             .await;
-        let topic = self.output("AlarmTopicArn");
+        let topic = self.output(output);
         let path = format!(
             "/?Action=Subscribe&Version=2010-03-31&TopicArn={topic}&Protocol=sqs&Endpoint={arn}\
-             &Attributes.entry.1.key=RawMessageDelivery&Attributes.entry.1.value=true"
+             &Attributes.entry.1.key=RawMessageDelivery&Attributes.entry.1.value={raw}"
         );
         let reply = self.rest("sns", "GET", &path, Value::Null).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -93,12 +103,40 @@ impl Feed {
         count: usize,
         seconds: u64,
     ) -> Vec<Value> {
+        let of_lock = |message: &Value| message["metadata"]["threadId"] == lock;
+        self.first(stack, count, seconds, of_lock).await
+    }
+
+    /// The mails whose title ends with the name of `lock`, once there are `count`, or after so many seconds.
+    pub async fn mails(
+        &mut self,
+        stack: &Stack,
+        lock: &str,
+        count: usize,
+        seconds: u64,
+    ) -> Vec<Value> {
+        let title = format!(": {lock}");
+        let of_lock = |mail: &Value| {
+            let text = mail["Message"].as_str().unwrap_or_default();
+            text.lines()
+                .next()
+                .is_some_and(|line| line.ends_with(&title))
+        };
+        self.first(stack, count, seconds, of_lock).await
+    }
+
+    /// What has arrived and fits, once there are `count`, or after so many seconds.
+    async fn first(
+        &mut self,
+        stack: &Stack,
+        count: usize,
+        seconds: u64,
+        fits: impl Fn(&Value) -> bool,
+    ) -> Vec<Value> {
         let deadline = deadline(seconds);
         loop {
-            let of_lock = |message: &&Value| message["metadata"]["threadId"] == lock;
-            let known: Vec<_> = self.seen.iter().filter(of_lock).cloned().collect();
-            let complete = known.len() >= count;
-            if complete || now() >= deadline {
+            let known: Vec<_> = self.seen.iter().filter(|one| fits(one)).cloned().collect();
+            if known.len() >= count || now() >= deadline {
                 return known;
             }
             self.receive(stack).await;

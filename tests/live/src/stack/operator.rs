@@ -25,6 +25,7 @@ impl Stack {
             metrics_per_lock: false,
             event_bus: "default".into(),
             run_events: false,
+            runbook: None,
             event_log_group: None,
             read_only: false,
             operate_function: None,
