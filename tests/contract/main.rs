@@ -48,6 +48,7 @@ mod run_events;
 mod scene;
 mod schema;
 mod secrets;
+mod slack;
 mod stale;
 mod start;
 mod stopping;

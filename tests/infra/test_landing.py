@@ -20,7 +20,7 @@ FOLLOWS = {
     "AWS::SNS::Topic": {"KmsMasterKeyId": "KmsKeyArn"},
     "AWS::Logs::LogGroup": {"KmsKeyId": "KmsKeyArn"},
     **dict.fromkeys((
-        "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Events::Rule", "AWS::IAM::ManagedPolicy", "AWS::IAM::Policy",
+        "AWS::Chatbot::CustomAction", "AWS::Chatbot::SlackChannelConfiguration", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Events::Rule", "AWS::IAM::ManagedPolicy", "AWS::IAM::Policy",
         "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::Permission", "AWS::Logs::MetricFilter", "AWS::Serverless::StateMachine",
         "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy"), {}),
 }
@@ -29,7 +29,7 @@ OF_FUNCTIONS = {"NetworkPolicy": "InVpc", "KeyPolicy": "Encrypts"}
 
 
 def templates():
-    return {name: load(f"infra/{name}.yaml") for name in ("template", "team")}
+    return {name: load(f"infra/{name}.yaml") for name in ("template", "team", "slack")}
 
 
 def resources(template):

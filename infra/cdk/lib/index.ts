@@ -5,6 +5,7 @@ export { LockMetrics } from './metrics';
 export { EcsTaskOptions } from './ecs-task';
 export { ExclusiveRun, ExclusiveRunProps, StartTaskOptions } from './exclusive-run';
 export { ExclusiveEcsBatch, ExclusiveEcsBatchProps } from './exclusive-ecs-batch';
+export { LockstepSlackChannel, LockstepSlackChannelProps } from './slack';
 export { LockstepAlerts, LockstepAlertsProps } from './alerts';
 export { ExclusiveStates, ExclusiveStatesProps } from './exclusive-states';
 export { ExclusiveWorkflow, ExclusiveWorkflowProps } from './exclusive-workflow';

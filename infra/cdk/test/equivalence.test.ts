@@ -7,7 +7,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
-import { LockstepProps, LogLevel } from 'lockstep-cdk';
+import { LockstepProps, LockstepSlackChannel, LogLevel } from 'lockstep-cdk';
 import { Evaluator, Json, readTemplate } from './cloudformation';
 import { everythingStack, minimalStack } from './everything';
 import { facts } from './facts';
@@ -124,5 +124,27 @@ for (const name of Object.keys(PARAMETERS)) {
     const [cdk, sam] = both(name, ...others);
     assert.notDeepEqual(sam, both(...others)[1]);
     assert.deepEqual(cdk, sam);
+  });
+}
+
+/** The outputs of the Lockstep stack that infra/slack.yaml imports, as the construct refers to them. */
+const IMPORTS: { [output: string]: string } = {
+  AlarmTopicArn: 'AlarmTopic', LockTableName: 'LockTable', ViewerPolicyArn: 'ViewerPolicy', OperatorPolicyArn: 'OperatorPolicy',
+  ViewFunctionArn: 'ViewFunction.Arn', OperateFunctionArn: 'OperateFunction.Arn',
+};
+
+for (const operates of [false, true]) {
+  test(`LockstepSlackChannel makes what infra/slack.yaml makes, ${operates ? 'to act' : 'to see'}`, () => {
+    const [workspaceId, channelId] = ['T012ABCDEFG', 'C012ABCDEFG'];
+    const given = { SlackWorkspaceId: workspaceId, SlackChannelId: channelId, SlackOperates: String(operates), LockstepStackName: 'Test' };
+    const sam = facts(new Evaluator(readTemplate('infra/slack.yaml'), given).resources());
+    const stack = newStack();
+    new LockstepSlackChannel(stack, 'Slack', { lockstep: lockstepIn(stack, {}), workspaceId, channelId, operates });
+    const nameOf = (id: string) => id.replace(/^(Slack|Lockstep)(.+)[0-9A-F]{8}$/, '$2');
+    const made = new Evaluator(synthesized(stack), { 'AWS::StackName': 'Test' }, nameOf).resources();
+    const own = Object.fromEntries(Object.entries(made).filter(([name]) => ['Role', 'Channel', 'Show', 'Pause', 'Evict'].includes(name)));
+    const imported = JSON.stringify(sam).replace(/<Test-(\w+)>/g, (_: string, output: string) => `<${IMPORTS[output]}>`);
+    assert.deepEqual(JSON.parse(JSON.stringify(facts(own))), JSON.parse(imported));
+    assert.equal(Object.keys(own).length, operates ? 5 : 3);
   });
 }

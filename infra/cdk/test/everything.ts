@@ -4,7 +4,7 @@ import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
-import { ExclusiveEcsBatch, ExclusiveRun, ExclusiveWorkflow, LockstepAlerts } from 'lockstep-cdk';
+import { ExclusiveEcsBatch, ExclusiveRun, ExclusiveWorkflow, LockstepAlerts, LockstepSlackChannel } from 'lockstep-cdk';
 import { DAILY, EVERY_LOCK_OPTION, scene } from './scene';
 
 /** A stack with nothing but what has to be given: a Lockstep and one batch. */
@@ -18,6 +18,7 @@ export function minimalStack(): Stack {
 export function everythingStack(): Stack {
   const { stack, lockstep, taskDefinition, cluster, stateMachine, topic } = scene({ metricsPerLock: true });
   new LockstepAlerts(stack, 'Alerts', { lockstep, topic, detailTypes: ['Lockstep Lease Lost'] });
+  new LockstepSlackChannel(stack, 'Slack', { lockstep, workspaceId: 'T012ABCDEFG', channelId: 'C012ABCDEFG', operates: true });
   const { run } = new ExclusiveEcsBatch(stack, 'Batch', {
     lockstep, taskDefinition, cluster, schedule: DAILY, enabled: false, alarmTopic: topic, ...EVERY_LOCK_OPTION,
     containerName: 'app', command: ['report'], environment: { REGION: 'eu' }, assignPublicIp: true,

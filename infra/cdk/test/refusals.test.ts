@@ -6,7 +6,7 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as ecs from 'aws-cdk-lib/aws-ecs';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
 import * as sfn from 'aws-cdk-lib/aws-stepfunctions';
-import { CatchUp, ExclusiveRun, ExclusiveRunProps, Lockstep, LockstepProps, OverlapPolicy } from 'lockstep-cdk';
+import { CatchUp, ExclusiveRun, ExclusiveRunProps, Lockstep, LockstepProps, LockstepSlackChannel, OverlapPolicy } from 'lockstep-cdk';
 import { Scene, scene } from './scene';
 import { lockstepIn, newStack } from './stacks';
 
@@ -99,4 +99,12 @@ test('the name of a state machine has room for that of the stack', () => {
   };
   named(41);
   assert.throws(() => named(42), /: the name of the stack of Lockstep is "S+", but must have at most 41 characters/);
+});
+
+test('LockstepSlackChannel: the name of a channel is no id', () => {
+  const { stack, lockstep } = scene();
+  const channel = (workspaceId: string, channelId: string) => () => new LockstepSlackChannel(stack, 'Slack', { lockstep, workspaceId, channelId });
+  assert.throws(channel('T1', '#ops'), { message: 'Test/Slack: prop channelId is "#ops", but must be the id of a Slack channel, such as C012ABCDEFG' });
+  stack.node.tryRemoveChild('Slack');
+  assert.throws(channel('team', 'C1'), { message: 'Test/Slack: prop workspaceId is "team", but must be the id of a Slack workspace, such as T012ABCDEFG' });
 });
