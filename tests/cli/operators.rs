@@ -143,13 +143,9 @@ async fn a_holder_is_evicted_by_the_short_name_that_show_prints() {
     let scene = Scene::open("operators-short").await;
     let _run = holder(&scene, &scene.lock, "300").await;
     let (_, shown, _) = output(scene.command(&["show", &scene.lock])).await;
-    let row = shown.lines().find(|line| line.starts_with("HOLDER"));
-    let rows = shown.lines().skip_while(|line| Some(*line) != row);
-    let name = rows
-        .skip(1)
-        .next()
-        .and_then(|row| row.split(' ').next())
-        .expect("a name");
+    let mut rows = shown.lines().skip_while(|line| !line.starts_with("HOLDER"));
+    let name = rows.nth(1).and_then(|row| row.split(' ').next());
+    let name = name.expect("a holder");
 
     let (early, _, why) = act(&scene, &["evict", &scene.lock, "--force"]).await;
     let (code, _, stderr) = act(&scene, &["evict", &scene.lock, name, "--force"]).await;

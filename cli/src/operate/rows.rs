@@ -1,7 +1,8 @@
 //! Rows of a response, as a table or as comma-separated values.
 
-use super::screen::{Screen, Tone, length, tone, whole_seconds};
+use super::screen::{Screen, Tone, tone, whole_seconds};
 use super::table::{self, Cell, NOTHING};
+use lockstep::domain::length_text;
 use serde_json::Value;
 
 /// A column: its head, the field of a row, and how its values are shown. Of two fields a row has one.
@@ -76,16 +77,15 @@ fn names_of(screen: &Screen, name: &Value) -> String {
     screen.name(&shown(name))
 }
 
-/// Seconds with one decimal below a minute, and as a length of time above.
+/// Seconds as a length of time.
 pub(super) fn seconds(value: &Value) -> String {
     match value.as_f64() {
-        Some(seconds) if seconds < 60.0 => format!("{seconds:.1} s"),
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a run takes no thousand years"
         )]
-        Some(seconds) => length((seconds * 1000.0) as u64),
+        Some(seconds) => length_text((seconds * 1000.0).round() as u64),
         None => shown(value),
     }
 }
@@ -169,7 +169,7 @@ mod tests {
         for (value, kind, expected) in [
             (json!([run, run]), Kind::Name, "monday monday"),
             (json!("2026-03-01T06:00:00Z"), Kind::Ago, "30 s ago"),
-            (json!(0.977), Kind::Length, "1.0 s"),
+            (json!(0.977), Kind::Length, "0.9 s"),
             (json!(7_380.5), Kind::Length, "2 h 3 min"),
             (
                 json!(format!("{run} is over")),

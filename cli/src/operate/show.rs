@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_run_that_takes_longer_than_usual_is_named() {
         let usual = json!({ "successes": 17, "medianSeconds": 723.5, "longestSeconds": 1860.0 });
-        let usually = "a run usually takes 12 min (median of 17 successes, at most 31 min)";
+        let usually = "a run usually takes 12 min 3 s (median of 17 successes, at most 31 min 0 s)";
         for (longer, end) in [(true, "; x takes longer than usual"), (false, "")] {
             let holders = [json!({ "holder": "x", "longerThanUsual": longer })];
             let line = super::usual(&usual, &holders);

@@ -43,7 +43,8 @@ pub(crate) fn table<const N: usize>(
 /// Cells whose colour says nothing.
 pub(crate) fn plain<const N: usize>(rows: Vec<[String; N]>) -> Vec<[Cell; N]> {
     let rows = rows.into_iter();
-    rows.map(|row| row.map(|text| (text, Tone::Plain))).collect()
+    rows.map(|row| row.map(|text| (text, Tone::Plain)))
+        .collect()
 }
 
 /// The widths of the columns: those of their widest cells, and less of the widest columns until a line fits.

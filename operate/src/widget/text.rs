@@ -1,7 +1,7 @@
 //! Words of the pages.
 
 use crate::contract::{ActResponse, LockState, ModeResponse};
-use lockstep_core::domain::LockKey;
+use lockstep_core::domain::{LockKey, length_text};
 
 /// What the console shows about the widget, in Markdown. The first YAML block fills its parameters:
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_about.html>
@@ -70,18 +70,17 @@ pub(super) fn time(rfc3339: &str) -> String {
 
 /// A length of time in the two largest units that it has.
 pub(super) fn length(seconds: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a run takes no thousand years"
-    )]
-    let whole = seconds.max(0.0) as u64;
-    match whole {
-        0..60 => format!("{seconds:.1} s"),
-        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
-        3600..86_400 => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3600),
-    }
+    length_text(whole_millis(seconds))
+}
+
+/// Milliseconds, none for a negative length.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a run takes no thousand years"
+)]
+fn whole_millis(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1000.0).round() as u64
 }
 
 #[cfg(test)]
@@ -92,17 +91,5 @@ mod tests {
     fn a_time_has_seconds() {
         assert_eq!(time("2026-03-01T06:00:00.123Z"), "2026-03-01 06:00:00");
         assert_eq!(time("2026"), "2026");
-    }
-
-    #[test]
-    fn a_length_has_its_two_largest_units() {
-        for (seconds, expected) in [
-            (0.25, "0.2 s"),
-            (61.0, "1 min 1 s"),
-            (7260.0, "2 h 1 min"),
-            (90_000.0, "1 d 1 h"),
-        ] {
-            assert_eq!(length(seconds), expected);
-        }
     }
 }
