@@ -207,10 +207,10 @@ fn the_topic_of_the_alarms_receives_the_events_that_call_for_action() {
 
     assert_eq!(matched.collect::<BTreeSet<_>>(), kinds);
     assert!(rule.contains(&format!("source: [{SOURCE}]")));
-    assert!(
-        rule.contains("message: { source: [custom] }")
-            && rule.contains("InputPath: $.detail.message")
-    );
+    assert!(rule.contains("message: { source: [custom] }"));
+    let inputs = rule.lines().filter(|line| line.contains("InputPath:"));
+    let inputs: Vec<_> = inputs.map(str::trim).collect();
+    assert_eq!(inputs, ["InputPath: $.detail.message"; 2], "chat and mail");
 }
 
 #[test]

@@ -177,6 +177,7 @@ fn a_holder_that_could_leave_its_quotes_is_no_fact_of_the_message() {
         ("$lock", false),
         ("a`b`", false),
         ("a;b", false),
+        ("a\"b", false),
     ] {
         let message = message(&event(EventKind::LeaseLost, Some(holder), None));
         let fact = &message["metadata"]["additionalContext"]["holder"];
