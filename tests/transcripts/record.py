@@ -84,8 +84,9 @@ def answer(question, prepare, command, code, expected):
     asked = lockstep(*words)
     printed = asked.stdout + asked.stderr
     lacks = [word for word in expected if word not in printed]
+    # Comma-separated values are for programs, and an error is one line.
     is_table = "csv" not in words
-    wide = [line for line in printed.splitlines() if is_table and len(line) > COLUMNS]
+    wide = [line for line in asked.stdout.splitlines() if is_table and len(line) > COLUMNS]
     shown = " ".join(f'"{word}"' if " " in word else word for word in words)
     print(f"transcripts: lockstep {shown}: {asked.returncode}", flush=True)
     body = textwrap.indent(f"$ lockstep {shown}\n{printed.rstrip()}", "    ")
