@@ -162,6 +162,22 @@ fn without_null(request: Value) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
+/// The entries of a history for people: of a run, the exit code of its container comes before the reason.
+fn entries_for_people(entries: &[Value]) -> Vec<Value> {
+    let with_code = |entry: &Value| {
+        let mut entry = entry.clone();
+        let code = entry["exitCode"].as_i64().filter(|code| *code != 0);
+        let why = ["evidence", "reason"]
+            .into_iter()
+            .find(|field| entry[field].is_string());
+        if let (Some(code), Some(why)) = (code, why) {
+            entry[why] = json!(format!("exit code {code}: {}", rows::shown(&entry[why])));
+        }
+        entry
+    };
+    entries.iter().map(with_code).collect()
+}
+
 fn print_rows<const N: usize>(
     screen: Screen,
     output: RowFormat,

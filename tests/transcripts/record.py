@@ -49,7 +49,7 @@ def questions():
     yield ("What ran last night, over all locks?", lambda: (situations.ran("export"), situations.failed("ledger")),
            lambda: ["history", "--since", "12h"], 0, ["succeeded", "failed", "skipped", "ledger", "export"])
     yield ("What of it failed?", None,
-           lambda: ["history", "--failed", "--since", "12h"], 0, ["ledger", "failed", "lost"])
+           lambda: ["history", "--failed", "--since", "12h"], 0, ["ledger", "failed", "exit code 3: ", "lost"])
     yield ("ECS reports a task that failed. Which run was it?", None,
            lambda: ["history", "--task", situations.task_of("ledger")], 0, ["ledger", "failed"])
     yield ("How did the runs of the last weeks end?", None,

@@ -2,8 +2,8 @@
 
 use super::function::{ActError, Function, Surface};
 use super::screen::Screen;
-use super::{HISTORY, all, finish, print_rows};
-use crate::args::operate::HistoryArgs;
+use super::{HISTORY, all, entries_for_people, finish, print_rows};
+use crate::args::operate::{HistoryArgs, RowFormat};
 use crate::exit::Exit;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::parse_time;
@@ -55,6 +55,9 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
         Some(since) => format!("no entry of the last {} (--since)", words(since)),
         None => "no entry".to_owned(),
     };
+    if args.output == RowFormat::Table {
+        entries = entries_for_people(&entries);
+    }
     print_rows(
         Screen::new(args.layout.wide),
         args.output,

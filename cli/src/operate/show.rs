@@ -7,7 +7,7 @@ use super::function::{ActError, Function, Surface};
 use super::rows::{Column, Kind, as_table, seconds, shown};
 use super::screen::{Screen, tone, whole_seconds};
 use super::table::last_part;
-use super::{HISTORY, all, finish, print, waits, watch};
+use super::{HISTORY, all, entries_for_people, finish, print, waits, watch};
 use crate::args::operate::{Format, ShowArgs};
 use crate::exit::Exit;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn text(screen: &Screen, lock: &Value, others: &[Value]) -> String {
         links(screen, rows(lock, "holders")),
         part(screen, WITHOUT_PERMIT, &ended),
         part(screen, WAITERS, rows(lock, "waiters")),
-        part(screen, HISTORY, rows(lock, "last")),
+        part(screen, HISTORY, &entries_for_people(rows(lock, "last"))),
     ];
     for table in parts.into_iter().flatten() {
         text.push_str(&format!("\n{table}"));
@@ -283,6 +283,27 @@ mod tests {
              POSITION  WAITER            PROBLEM\n\
              1         0123456789abcdef  its item is missing\n"
         );
+    }
+
+    #[test]
+    fn a_failed_run_is_shown_with_the_exit_code_of_its_container() {
+        let lock = json!({
+            "lock": "nightly", "state": "idle", "permits": 1, "queueLength": 0, "frees": "A permit is free.",
+            "last": [
+                { "at": "2026-03-01T06:00:00Z", "lock": "nightly", "outcome": "failed", "exitCode": 3, "reason": "exited" },
+                { "at": "2026-03-01T05:00:00Z", "lock": "nightly", "outcome": "succeeded", "exitCode": 0, "reason": "exited" },
+            ],
+        });
+
+        let text = text(&screen(), &lock, &[]);
+
+        let whys = text
+            .lines()
+            .rev()
+            .take(2)
+            .map(|line| line.split_once("  exit").is_some());
+        assert_eq!(whys.collect::<Vec<_>>(), [true, true], "{text}");
+        assert!(text.contains("failed     exit code 3: exited"), "{text}");
     }
 
     #[test]

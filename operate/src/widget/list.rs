@@ -227,5 +227,5 @@ fn waiting(lock: &LockSummary) -> Cell {
 
 fn note(lock: &LockSummary) -> Cell {
     let note = lock.note.as_deref().map(with_short_names);
-    (note.unwrap_or_default(), lock.note.clone())
+    (note.unwrap_or_default(), None)
 }

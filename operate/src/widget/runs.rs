@@ -87,5 +87,5 @@ fn row(html: &mut Html, entry: &HistoryEntry) {
     html.line("td", &[("class", "fixed")], &from);
     html.line("td", &[("class", "fixed")], &to);
     html.line("td", &[("class", "fixed")], &took);
-    html.line("td", &[("title", &why)], &with_short_names(&why));
+    html.line("td", &[], &with_short_names(&why));
 }
