@@ -69,7 +69,7 @@ async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
     if let Some(every) = args.watch {
         return watch::list(&view, &request, every, args.layout.wide).await;
     }
-    let Rows { found, first } = rows_of(&view, request, "locks", u32::MAX).await?;
+    let Rows { found, first, .. } = rows_of(&view, request, "locks", u32::MAX).await?;
     let screen = Screen::new(args.layout.wide);
     print_rows(screen, args.output, "locks", LOCKS, &found, "no lock")?;
     if args.output == RowFormat::Table {
@@ -107,6 +107,8 @@ async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
 struct Rows {
     found: Vec<Value>,
     first: Value,
+    /// Whether there are more than were asked for.
+    more: bool,
 }
 
 /// The rows of all pages, `most` at most.
@@ -138,6 +140,7 @@ async fn rows_of(
         if let Value::Array(rows) = page[field].take() {
             found.extend(rows);
         }
+        let read = found.len();
         found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         // A page may have fewer rows than it was asked for, or none, and still not be the last: the
         // function ends it in time.
@@ -145,6 +148,7 @@ async fn rows_of(
         first.get_or_insert(page);
         if next.is_null() || found.len() as u64 >= u64::from(most) {
             return Ok(Rows {
+                more: !next.is_null() || read > found.len(),
                 found,
                 first: first.unwrap_or_default(),
             });

@@ -142,6 +142,16 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
+    /// `Lockstep.LockHeld` for a start whose run key `holder` has: the new run would be a duplicate.
+    #[must_use]
+    pub fn run_key_held(lock: &LockKey, key: &RunKey, holder: &HolderId) -> Self {
+        let key = key.as_str();
+        let text = format!(
+            "lock {lock}: {holder} is at work with run key {key}, so a run with that key would be a duplicate"
+        );
+        Self::new(ErrorName::LockHeld, text)
+    }
+
     /// Converts a refusal that the caller did not request as data.
     ///
     /// Under `overlap: skip` most refusals are a response and not an error; they come here where a

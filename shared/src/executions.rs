@@ -74,6 +74,14 @@ pub trait Executions: Send + Sync {
         cause: &str,
     ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
 
+    /// Checks by DescribeStateMachine that the state machine of `execution` is there, and that the caller may use it
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html>). The policy of a
+    /// caller allows this call where it allows StartExecution.
+    fn check_start(
+        &self,
+        execution: &ExecutionArn,
+    ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
+
     /// Starts the state machine of `execution` again by StartExecution, with the input of `execution` and the `name`.
     /// Returns the new execution; `None` if Step Functions does not know `execution`.
     ///

@@ -32,7 +32,7 @@ async fn crowded() -> Functions {
 async fn a_part_that_one_name_has_is_taken_for_the_name() {
     for (part, status, expected) in [
         ("monday", "evicted", "monday"),
-        ("report:tues", "evicted", "tuesday"),
+        ("tues", "evicted", "tuesday"),
         ("…uesda", "evicted", "tuesday"),
         ("wednes", "dropped", "wednesday"),
     ] {
@@ -57,8 +57,11 @@ async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
                 execution("thursday"),
             ],
         ),
-        ("execution:report", vec!["a part of one name".into()]),
-        ("mon", vec!["at least 4 characters".into()]),
+        (
+            "execution:report",
+            vec!["nothing there is called so".into()],
+        ),
+        ("mon", vec!["4 characters or more".into()]),
         (
             "friday",
             vec!["a holder or a waiter of lock nightly".into()],
@@ -72,6 +75,23 @@ async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
     }
     assert!(functions.executions.stops().is_empty());
     assert!(functions.events.published().is_empty());
+}
+
+/// Tables show the name behind the state machine, which may be the beginning of another.
+#[tokio::test]
+async fn the_name_of_an_execution_counts_before_a_part_of_another() {
+    let functions = Functions::running(&["batch", "batch-2"]);
+    for name in ["batch", "batch-2"] {
+        functions
+            .granted_with(ask_with(name, json!({ "permits": 2 })))
+            .await;
+    }
+
+    let evicted = functions
+        .operate(evict(&json!({ "holder": "batch" })))
+        .await;
+
+    assert_eq!(evicted.unwrap()["holder"], execution("batch"));
 }
 
 #[tokio::test]

@@ -182,9 +182,9 @@ async fn a_lock_without_a_known_execution_has_nothing_to_start() {
     ran(&functions, "monday", json!({}), "succeeded").await;
     let base = start(&json!({}));
     let cases = cases! {
-        "lock", "process" => "lock", "\"process\"", "an execution of Step Functions";
+        "lock", "process" => "lock", "\"process\"", "an execution of Step Functions as a whole";
         "lock", "unused" => "lock", "\"unused\"", "acquired or paused before";
-        "again", "tick" => "again", "\"tick\"", "the run key of an execution";
+        "again", "tick" => "again", "\"tick\"", "the run key of one of the latest runs";
         "again", "a b" => "again", "a b", "without spaces";
         "id", "a b" => "id", "a b", "A-Z a-z 0-9";
         "id", "" => "id", "\"\"", "1 to 40";
@@ -220,29 +220,152 @@ async fn a_start_that_step_functions_refuses_leaves_no_entry() {
     assert_eq!(history["entries"][0]["kind"], "run");
 }
 
+/// The copy would be a duplicate, and the operator be told of a start that is none.
 #[tokio::test]
-async fn a_run_key_that_a_holder_has_is_not_forgotten_for_a_start() {
+async fn a_run_key_that_is_in_use_is_not_started_again() {
+    for case in ["held", "waiting", "without its permit"] {
+        let functions = Functions::new();
+        ran(
+            &functions,
+            "monday",
+            json!({ "runKey": "tick-1" }),
+            "failed",
+        )
+        .await;
+        functions.start(&["tuesday", "wednesday"]);
+        match case {
+            "held" => {
+                let keyed = ask_with("tuesday", json!({ "runKey": "tick-1" }));
+                functions.granted_with(keyed).await;
+            }
+            "waiting" => {
+                functions.granted_with(ask_with("tuesday", json!({}))).await;
+                let keyed = json!({ "runKey": "tick-1", "overlap": "queue", "taskToken": "t" });
+                assert_eq!(
+                    functions.status(ask_with("wednesday", keyed)).await,
+                    "queued"
+                );
+            }
+            _ => {
+                let yields =
+                    json!({ "runKey": "tick-1", "stalePolicy": "yield", "maxRunSeconds": 30 });
+                functions.granted_with(ask_with("tuesday", yields)).await;
+                functions.wait(95);
+                functions.sweep().await;
+                assert!(functions.holders("nightly").await.is_empty());
+            }
+        }
+        let again = json!({ "again": "tick-1", "id": "x" });
+        for more in [json!({ "dryRun": true }), json!({})] {
+            let refused = functions
+                .operate(start(&merged(again.clone(), &more)))
+                .await;
+            assert_fails(refused, "Lockstep.LockHeld", &["tick-1"]);
+        }
+        assert_eq!(started(&functions), Vec::<String>::new(), "{case}");
+    }
+}
+
+/// The first answer was lost, and the run that it was about has ended since.
+#[tokio::test]
+async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
     let functions = Functions::new();
     ran(
         &functions,
         "monday",
         json!({ "runKey": "tick-1" }),
-        "failed",
+        "succeeded",
     )
     .await;
-    functions.start(&["tuesday"]);
-    functions
-        .granted_with(ask_with("tuesday", json!({ "runKey": "tick-1" })))
+    let again = start(&json!({ "again": "tick-1", "id": "x" }));
+    functions.operate(again.clone()).await.unwrap();
+    let keyed = ask_with("started-x", json!({ "runKey": "tick-1" }));
+    let grant = functions.granted_with(keyed).await;
+    functions.succeed(&grant).await;
+
+    let repeated = functions.operate(again).await.unwrap();
+    let next = functions
+        .status(ask_with("tuesday", json!({ "runKey": "tick-1" })))
         .await;
 
-    let done = functions
+    assert_eq!(repeated["executionArn"], execution("started-x"));
+    assert_eq!(next, "duplicate");
+}
+
+#[tokio::test]
+async fn an_id_of_a_start_of_another_lock_is_refused_and_nothing_is_forgotten() {
+    let functions = Functions::new();
+    ran(
+        &functions,
+        "monday",
+        json!({ "runKey": "tick-1" }),
+        "succeeded",
+    )
+    .await;
+    functions.start(&["started-x"]);
+    functions.executions.disown(&arn("started-x"));
+
+    let refused = functions
         .operate(start(&json!({ "again": "tick-1", "id": "x" })))
-        .await
-        .unwrap();
-    let met = functions
-        .status(ask_with("started-x", json!({ "runKey": "tick-1" })))
+        .await;
+    let next = functions
+        .status(ask_with("tuesday", json!({ "runKey": "tick-1" })))
         .await;
 
-    assert_eq!(done["from"], execution("tuesday"), "the one that has it");
-    assert_eq!(met, "duplicate");
+    assert_fails(refused, "Lockstep.InvalidRequest", &["id", "another lock"]);
+    assert_eq!(next, "duplicate");
+}
+
+#[tokio::test]
+async fn a_state_machine_that_may_not_be_started_is_named_before_a_success_is_forgotten() {
+    let functions = Functions::new();
+    ran(
+        &functions,
+        "monday",
+        json!({ "runKey": "tick-1" }),
+        "succeeded",
+    )
+    .await;
+    let denied = ExecutionsError::Denied("no such state machine".into());
+    functions
+        .executions
+        .fail_every(ExecutionsCall::CheckStart, denied);
+
+    for more in [json!({ "dryRun": true }), json!({})] {
+        let again = merged(json!({ "again": "tick-1" }), &more);
+        let refused = functions.operate(start(&again)).await;
+        assert_fails(refused, "Lockstep.Denied", &["no such state machine"]);
+    }
+
+    let next = functions
+        .status(ask_with("tuesday", json!({ "runKey": "tick-1" })))
+        .await;
+    assert_eq!(next, "duplicate");
+}
+
+#[tokio::test]
+async fn what_is_no_execution_as_a_whole_is_not_started() {
+    let map = "arn:aws:states:eu-west-1:123456789012:execution:report/a1b2:c3d4";
+    for holder in [
+        format!("{}#shard-3", execution("monday")),
+        map.into(),
+        "host:a#1/b".into(),
+    ] {
+        let functions = Functions::running(&["monday"]);
+        functions.ran("nightly", &execution("monday")).await;
+        functions.wait(5);
+        functions.ran("nightly", &holder).await;
+
+        for dry_run in [true, false] {
+            let refused = functions
+                .operate(start(&json!({ "dryRun": dry_run })))
+                .await;
+            assert_fails(
+                refused,
+                "Lockstep.InvalidRequest",
+                &["lock", &holder, "as a whole"],
+            );
+        }
+        assert_eq!(started(&functions), Vec::<String>::new());
+    }
 }

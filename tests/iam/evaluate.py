@@ -68,6 +68,8 @@ def calls(outputs, fixture):
         "start a run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:none")}],
         # Its name has a character that no execution may have, so that none is started.
         "start exclusive-run": ["stepfunctions", "start_execution", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"], "name": "a b"}],
+        "describe exclusive-run": ["stepfunctions", "describe_state_machine", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
+        "describe another state machine": ["stepfunctions", "describe_state_machine", {"stateMachineArn": arn("states", "stateMachine:none")}],
         "start a team's run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:lockstep-team-none")}],
         "list runs": ["stepfunctions", "list_executions", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
         "list others": ["stepfunctions", "list_executions", {"stateMachineArn": arn("states", "stateMachine:none")}],
@@ -123,7 +125,7 @@ MAY = {
     "release-lock": FUNCTION | {"protect a task", "query"},
     "reaper": FUNCTION | RECOVERY | {"query the index", "send a dead letter"},
     "check-running-executions": {"list runs", "list others"},
-    "operate": FUNCTION | RECOVERY | {"start exclusive-run", "start a team's run", "query", "query all locks", "read the events"},
+    "operate": FUNCTION | RECOVERY | {"start exclusive-run", "describe exclusive-run", "start a team's run", "query", "query all locks", "read the events"},
     "view": {"get", "get the pause of all locks", "query", "query all locks", "describe a run", "describe another", "describe a child", "read a definition",
              "read a history", "describe a task", "list tasks", "read the events"},
     "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",

@@ -84,12 +84,13 @@ costs! {
 }
 
 #[tokio::test]
-async fn the_first_acquire_of_a_lock_is_two_requests() {
+async fn the_first_acquire_of_a_lock_is_three_requests() {
     let fixture = Fixture::new("first").await;
 
     fixture.granted(acquire("a")).await;
 
-    assert_eq!(fixture.requests(), ["PutItem 1", "UpdateItem 1"]);
+    let expected = ["GetItem 1", "PutItem 1", "UpdateItem 1"];
+    assert_eq!(fixture.requests(), expected);
 }
 
 #[tokio::test]

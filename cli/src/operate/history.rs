@@ -2,9 +2,10 @@
 
 use super::function::{ActError, Function, Surface};
 use super::screen::Screen;
-use super::{HISTORY, all, entries_for_people, finish, print_rows};
+use super::{HISTORY, Rows, entries_for_people, finish, print_rows, rows_of};
 use crate::args::operate::{HistoryArgs, RowFormat};
 use crate::exit::Exit;
+use crate::log;
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::contract::parse_time;
 use lockstep::domain::{Timestamp, rfc3339};
@@ -43,14 +44,21 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
     } else {
         u32::MAX
     };
-    let mut entries = all(&view, request, "entries", most).await?;
+    let Rows { found, more, .. } = rows_of(&view, request, "entries", most).await?;
+    let mut entries = found;
     if let Some(from) = ended_from {
         entries.retain(|entry| at(entry) >= from);
     }
     if !is_one {
         entries.sort_by_key(|entry| Reverse(at(entry)));
     }
-    entries.truncate(usize::try_from(args.last).unwrap_or(usize::MAX));
+    let last = usize::try_from(args.last).unwrap_or(usize::MAX);
+    if more || entries.len() > last {
+        log::print_line(format!(
+            "the latest {last} entries; there are more (--last)"
+        ));
+    }
+    entries.truncate(last);
     let none = match since {
         Some(since) => format!("no entry of the last {} (--since)", words(since)),
         None => "no entry".to_owned(),

@@ -17,7 +17,7 @@ use textwrap::{Options, WordSplitter, fill};
 const COLUMNS: usize = 120;
 
 /// The narrowest layout, for a terminal that is narrower too.
-const COLUMNS_MIN: usize = 60;
+const COLUMNS_MIN: usize = 40;
 
 /// The layout of one answer.
 #[derive(Clone, Copy, Debug)]

@@ -87,15 +87,21 @@ async fn others(view: &Function, lock: &Value) -> Result<Vec<Value>, ActError> {
 fn text(screen: &Screen, lock: &Value, others: &[Value]) -> String {
     let state = shown(&lock["state"]);
     let painted = screen.painted(tone(&state), &state);
-    let mut text = format!("{}: {painted}\n", shown(&lock["lock"]));
+    let head = format!("{}: {state}", shown(&lock["lock"]));
+    let mut text = format!("{}\n", screen.lines(&head, "  "))
+        .replace(&format!(": {state}\n"), &format!(": {painted}\n"));
     let (closed, row) = (&lock["closed"], lock["skippedInARow"].as_u64());
     let sentences = [
         Some(shown(&lock["frees"])),
         circle(lock, others),
         (!closed.is_null()).then(|| {
-            let parts = ["note", "actor", "since"].map(|field| shown(&closed[field]));
-            let [note, actor, since] = parts;
-            format!("closed {} by {actor}: {note}", screen.ago(&since))
+            let note = shown(&closed["note"]);
+            let by = closed["actor"].as_str().map(|actor| format!(" by {actor}"));
+            let since = closed["since"]
+                .as_str()
+                .map(|since| format!(" {}", screen.ago(since)));
+            let [since, by] = [since, by].map(Option::unwrap_or_default);
+            format!("closed{since}{by}: {note}")
         }),
         (!lock["restsUntil"].is_null())
             .then(|| format!("rest ends {}", screen.ago(&shown(&lock["restsUntil"])))),

@@ -23,7 +23,7 @@ pub(super) async fn list(
     wide: bool,
 ) -> Result<Exit, ActError> {
     let answer = async || {
-        let Rows { found, first } = rows_of(view, request.clone(), "locks", u32::MAX).await?;
+        let Rows { found, first, .. } = rows_of(view, request.clone(), "locks", u32::MAX).await?;
         let screen = Screen::new(wide);
         let table = rows::as_table(&screen, LOCKS, &found, "no lock");
         Ok(table + &new_locks(screen, &first["newLocks"]))

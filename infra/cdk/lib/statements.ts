@@ -165,9 +165,9 @@ export class Statements {
     return this.arn('states', 'stateMachine', name, ArnFormat.COLON_RESOURCE_NAME);
   }
 
-  /** What an operator may start again. */
-  startExecutions(stateMachineArns: string[]): iam.PolicyStatement {
-    return allow(['states:StartExecution'], stateMachineArns);
+  /** What an operator may start again: that it is there is checked first. */
+  startAgain(stateMachineArns: string[]): iam.PolicyStatement {
+    return allow(['states:StartExecution', 'states:DescribeStateMachine'], stateMachineArns);
   }
 
   recovery(stoppable: string[]): iam.PolicyStatement[] {
@@ -289,7 +289,7 @@ export class Statements {
   /** The workflows of exclusive-run, and the executions that exclusive-run has named. */
   runWorkflows(stateMachineArns: string[], executions: string[]): iam.PolicyStatement[] {
     return [
-      this.startExecutions(stateMachineArns),
+      allow(['states:StartExecution'], stateMachineArns),
       allow(['states:DescribeExecution', 'states:StopExecution'], executions),
     ];
   }

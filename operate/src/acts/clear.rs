@@ -74,7 +74,7 @@ pub(super) async fn forget<P: Ports>(
 }
 
 /// The waiter with the run key `key`. The queue has only names, so each waiter is read.
-async fn waiter_of_run<P: Ports>(
+pub(super) async fn waiter_of_run<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     record: &LockRecord,

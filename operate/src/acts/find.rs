@@ -47,13 +47,17 @@ pub(super) async fn find<P: Ports>(
     let holders = record.holders.keys().cloned().map(Found::Holder);
     let mut named: Vec<_> = holders.collect();
     named.extend(waiters(deps, lock, record).await);
-    named.retain(|found| called.is_part_of(found.name().as_str()));
+    let whole = |found: &Found| called.is_own_part_of(found.name().as_str());
+    match named.iter().filter(|found| whole(found)).count() {
+        1 => named.retain(whole),
+        _ => named.retain(|found| called.is_part_of(found.name().as_str())),
+    }
     match <[Found; 1]>::try_from(named) {
         Ok([found]) => Ok(found),
         Err(named) => {
             let rule = match named.is_empty() {
                 true => format!(
-                    "a holder or a waiter of lock {lock}, or at least 4 characters of its name"
+                    "a holder or a waiter of lock {lock}: its name, or 4 characters or more of it; nothing there is called so"
                 ),
                 false => format!("a part of one name; it is in {}", listed(&named)),
             };

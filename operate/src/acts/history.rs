@@ -14,7 +14,7 @@ use lockstep::events::{EventQuery, Events, LoggedEvent, LoggedEvents};
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timestamp, rfc3339};
 use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The kinds of events that are in the history as starts without a permit, and their outcomes there.
 const NOT_STARTED: [(EventKind, &str); 4] = [
@@ -41,6 +41,7 @@ where
     loop {
         let next = next_lock(deps, &asked.scope, at.take(), &mut names).await?;
         let Some((lock, after)) = next else {
+            entries.extend(of_no_lock(deps, starts.as_ref()).await?);
             return Ok(HistoryResponse {
                 entries,
                 problem,
@@ -82,6 +83,26 @@ async fn starts_of_all<P: Ports>(deps: &Deps<P>, asked: &CheckedHistory) -> Opti
         return None;
     }
     not_started(deps, &asked.scope, asked.from, after(asked.to)).await
+}
+
+/// The starts of locks that have no record, and so are in no index: each was refused.
+async fn of_no_lock<P: Ports>(
+    deps: &Deps<P>,
+    starts: Option<&LoggedEvents>,
+) -> Result<Vec<HistoryEntry>, Error> {
+    let mut by_lock = BTreeMap::<&LockKey, Vec<&LoggedEvent>>::new();
+    for event in starts.into_iter().flat_map(|starts| &starts.events) {
+        by_lock.entry(&event.lock).or_default().push(event);
+    }
+    let mut entries = Vec::new();
+    for (lock, mut events) in by_lock {
+        if deps.store().load(lock).await?.is_some() {
+            continue;
+        }
+        events.sort_by_key(|event| std::cmp::Reverse(event.at));
+        entries.extend(collapsed(events.into_iter().filter_map(entry_of_start)));
+    }
+    Ok(entries)
 }
 
 /// The time behind `time`.

@@ -8,8 +8,8 @@ use super::frees::frees;
 use super::holder::{judge, next_view, through, view};
 use super::{concurrently, history};
 use crate::contract::{
-    CheckedHistory, ClosedView, HistoryEntry, HistoryFilter, HolderView, LockState, OutcomesView,
-    ShowResponse, UsualView, WaiterView,
+    CheckedHistory, ClosedView, HistoryEntry, HistoryFilter, HolderView, LockState, NewLocksView,
+    OutcomesView, ShowResponse, UsualView, WaiterView,
 };
 use futures_util::stream::TryStreamExt;
 use lockstep::contract::InvalidRequest;
@@ -34,7 +34,10 @@ pub(super) async fn run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Show
 where
     P::Store: LockIndex,
 {
-    let record = existing(deps, lock).await?;
+    let record = match existing(deps, lock).await {
+        Ok(record) => record,
+        Err(error) => return Err(never_run(deps, lock).await?.unwrap_or(error)),
+    };
     let now = deps.now();
     let holders = record.oldest_first();
     let verdicts = holders
@@ -95,6 +98,19 @@ where
         usual,
         last: last.entries,
     })
+}
+
+/// The error for a lock without a record, where all locks are paused.
+async fn never_run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Option<Error>, Error> {
+    let closed = deps.store().new_locks().await?;
+    let closed = NewLocksView::of(closed.as_ref(), deps.now());
+    Ok(closed.map(|closed| {
+        let rule = format!(
+            "a lock that has run or was paused by its name; those that have not run yet are paused with all others: {}",
+            closed.note
+        );
+        InvalidRequest::new("lock", format!("\"{lock}\""), rule).into()
+    }))
 }
 
 /// How long runs of the lock usually take: by the runs of `last` and those before them.

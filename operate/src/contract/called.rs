@@ -38,11 +38,18 @@ impl Called {
         HolderId::new(self.0.as_str()).ok()
     }
 
-    /// Whether it is a part of `name`. A part of less than four characters is a part of no name.
+    /// Whether it is all that tells `name` from others of its state machine or cluster.
+    #[must_use]
+    pub fn is_own_part_of(&self, name: &str) -> bool {
+        self.0 == own_part(name)
+    }
+
+    /// Whether it is a part of what tells `name` from others: of an execution, the name behind the state machine; of a
+    /// task, what is behind the cluster. A part of less than four characters is a part of no name.
     #[must_use]
     pub fn is_part_of(&self, name: &str) -> bool {
         let given = self.0.chars().filter(|one| *one != CUT).count();
-        let mut rest = name;
+        let mut rest = own_part(name);
         given >= PART_MIN
             && self.0.split(CUT).all(|part| {
                 let found = rest.find(part);
@@ -55,6 +62,19 @@ impl Called {
 impl std::fmt::Display for Called {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// What tells `name` from others of its kind: an execution from those of its state machine, a task from those of its
+/// cluster. A name that is no ARN is whole.
+fn own_part(name: &str) -> &str {
+    let resource = name
+        .strip_prefix("arn:")
+        .and_then(|rest| rest.splitn(5, ':').nth(4));
+    match resource.map(|resource| (resource, resource.strip_prefix("task/"))) {
+        None => name,
+        Some((_, Some(task))) => task.split_once('/').map_or(task, |(_, own)| own),
+        Some((resource, None)) => resource.splitn(3, ':').last().unwrap_or(resource),
     }
 }
 
@@ -172,9 +192,11 @@ mod tests {
         let name = format!("{RUN}monday");
         for (part, expected) in [
             ("onda", true),
-            ("report:mon", true),
-            ("report…day", true),
-            ("day…report", false),
+            ("monday", true),
+            ("mo…day", true),
+            ("day…mon", false),
+            ("report:mon", false),
+            ("execution", false),
             ("tuesday", false),
             ("day", false),
             ("d…a…y", false),

@@ -150,8 +150,12 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
             _ => &pause,
         };
         act(html, frame, label, body, question);
+        if lock.holders.is_empty() && shown.last.is_empty() {
+            return;
+        }
         let question = format!(
-            "Start the workflow of the latest run of lock {} again, with the input that it had?",
+            "Start the state machine of the latest run of lock {} again, with the input that it had? A workflow that \
+             called it is not started.",
             lock.lock
         );
         act(

@@ -49,6 +49,8 @@ pub enum ExecutionsCall {
     FailedStarts,
     /// [`Executions::stop`].
     Stop,
+    /// [`Executions::check_start`].
+    CheckStart,
     /// [`Executions::start_again`].
     StartAgain,
     /// [`Executions::end_state`].
@@ -276,6 +278,10 @@ impl Executions for MemoryExecutions {
             *state = ExecutionState::Ended(ExecutionEnd::Aborted);
         }
         Ok(())
+    }
+
+    async fn check_start(&self, _: &ExecutionArn) -> Result<(), ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::CheckStart).await
     }
 
     async fn start_again(

@@ -16,7 +16,7 @@ use aws_sdk_sfn::Client;
 use aws_sdk_sfn::error::ProvideErrorMetadata;
 use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
 use aws_sdk_sfn::primitives::DateTime;
-use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData};
+use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData, StateMachineStatus};
 use lockstep_core::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey, TaskToken,
     Timestamp,
@@ -204,6 +204,21 @@ impl Executions for StepFunctions {
                 Some(_) | None => Ok(()),
             },
             _ => Err(translate(&failure)),
+        }
+    }
+
+    async fn check_start(&self, execution: &ExecutionArn) -> Result<(), ExecutionsError> {
+        let machine = execution.state_machine();
+        let call = self.client.describe_state_machine();
+        let call = call
+            .state_machine_arn(&machine)
+            .included_data(IncludedData::MetadataOnly);
+        match call.send().await {
+            Ok(seen) if seen.status == Some(StateMachineStatus::Deleting) => {
+                Err(ExecutionsError::Denied(format!("{machine} is deleted")))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(translate(&error)),
         }
     }
 

@@ -52,6 +52,7 @@ def filled(text, partition):
     """A definition with a value of its kind for each placeholder; one of an unknown name is an error."""
     arn = f"arn:{partition}:{{}}:us-east-1:111122223333:{{}}"
     kinds = {"FunctionArn": arn.format("lambda", "function:sample"), "StateMachineArn": arn.format("states", "stateMachine:sample"),
+             "TopicArn": arn.format("sns", "sample"),
              "ClusterArn": arn.format("ecs", "cluster/sample"), "TaskDefinitionArn": arn.format("ecs", "task-definition/sample:1"),
              "Partition": partition, "SubnetId": "subnet-0123456789abcdef0", "BucketName": "sample", "LockName": "sample", "LockPrefix": ""}
 

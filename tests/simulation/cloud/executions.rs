@@ -248,6 +248,12 @@ impl Executions for SimExecutions {
         Ok(())
     }
 
+    async fn check_start(&self, _: &ExecutionArn) -> Result<(), ExecutionsError> {
+        Err(ExecutionsError::Denied(
+            "no operator starts a run in this world".into(),
+        ))
+    }
+
     async fn start_again(
         &self,
         _: &ExecutionArn,
