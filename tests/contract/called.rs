@@ -79,35 +79,18 @@ async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
 
 /// Tables show the name behind the state machine, which may be the beginning of another.
 #[tokio::test]
-async fn the_name_of_an_execution_counts_before_a_part_of_another() {
-    let functions = Functions::running(&["batch", "batch-2"]);
-    for name in ["batch", "batch-2"] {
-        functions
-            .granted_with(ask_with(name, json!({ "permits": 2 })))
-            .await;
+async fn a_name_counts_before_a_part_of_another() {
+    for called in [execution("batch"), "batch".into()] {
+        let functions = Functions::running(&["batch", "batch-2"]);
+        for name in ["batch", "batch-2"] {
+            let ask = ask_with(name, json!({ "permits": 2 }));
+            functions.granted_with(ask).await;
+        }
+
+        let evicted = functions.operate(evict(&json!({ "holder": called }))).await;
+
+        assert_eq!(evicted.unwrap()["holder"], execution("batch"), "{called}");
     }
-
-    let evicted = functions
-        .operate(evict(&json!({ "holder": "batch" })))
-        .await;
-
-    assert_eq!(evicted.unwrap()["holder"], execution("batch"));
-}
-
-#[tokio::test]
-async fn a_whole_name_counts_before_a_part_of_another() {
-    let functions = Functions::running(&["batch", "batch-2"]);
-    for name in ["batch", "batch-2"] {
-        functions
-            .granted_with(ask_with(name, json!({ "permits": 2 })))
-            .await;
-    }
-
-    let evicted = functions
-        .operate(evict(&json!({ "holder": execution("batch") })))
-        .await;
-
-    assert_eq!(evicted.unwrap()["holder"], execution("batch"));
 }
 
 #[tokio::test]

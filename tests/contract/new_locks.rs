@@ -49,7 +49,7 @@ async fn a_pause_of_all_locks_holds_for_a_lock_that_comes_later() {
 
 /// As at a lock that was paused by its name.
 #[tokio::test]
-async fn a_new_lock_under_a_pause_of_all_answers_each_policy_as_a_paused_lock_does() {
+async fn a_new_lock_under_a_pause_of_all_answers_as_a_paused_lock_does() {
     for row in POLICIES.trim().lines() {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let policy: Value = serde_json::from_str(cells[0]).unwrap();

@@ -317,7 +317,7 @@ async fn an_id_of_a_start_of_another_lock_is_refused_and_nothing_is_forgotten() 
 }
 
 #[tokio::test]
-async fn a_state_machine_that_may_not_be_started_is_named_before_a_success_is_forgotten() {
+async fn no_success_is_forgotten_for_a_state_machine_that_cannot_be_started() {
     let functions = Functions::new();
     ran(
         &functions,

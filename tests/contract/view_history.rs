@@ -167,7 +167,7 @@ async fn a_filter_of_the_history_keeps_the_runs_that_it_is_about() {
 }
 
 #[tokio::test]
-async fn a_history_is_asked_for_with_one_scope_and_a_task_has_visible_characters() {
+async fn a_history_has_one_scope_and_a_task_of_visible_characters() {
     let functions = Functions::new();
     let base = json!({ "act": "history", "all": true });
     let cases = cases! {

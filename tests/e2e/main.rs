@@ -29,6 +29,7 @@ mod schedule;
 mod shapes;
 mod slow_evidence;
 mod soak;
+mod start;
 mod storm;
 mod support;
 mod telemetry;

@@ -53,7 +53,7 @@ struct Entry {
     done: bool,
     /// Whether the pages before do not count: their token had expired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    anew: bool,
+    restarts: bool,
 }
 
 /// What is known of a list: its items, the token for more, and whether it was read as far as it is needed.
@@ -133,7 +133,7 @@ impl Journal {
         let known = self.known.remove(of).unwrap_or_default();
         let items = known.items.into_iter();
         let items: Result<_, _> = items.map(serde_json::from_value).collect();
-        // A list that does not have the fields of this version is read anew.
+        // A list without the fields of this version is read again from its first page.
         let whole = |items| List {
             items,
             next: known.next,
@@ -142,7 +142,7 @@ impl Journal {
         items.map(whole).unwrap_or_default()
     }
 
-    /// Keeps a page of the list `of`. With `anew` the pages before it do not count any more.
+    /// Keeps a page of the list `of`. If the list `restarts` with it, the pages kept before are ignored.
     ///
     /// # Errors
     /// [`EarlyExit`] if it cannot be written.
@@ -151,7 +151,7 @@ impl Journal {
         of: &str,
         page: &Page<T>,
         done: bool,
-        anew: bool,
+        restarts: bool,
     ) -> Result<(), EarlyExit> {
         if self.file.is_none() {
             return Ok(());
@@ -162,7 +162,7 @@ impl Journal {
             items: page.items.iter().map(value).collect(),
             next: page.next.clone(),
             done,
-            anew,
+            restarts,
         })
     }
 
@@ -211,7 +211,7 @@ fn known<'a>(lines: impl Iterator<Item = &'a str>) -> Option<HashMap<String, Lis
 impl Entry {
     fn add_to(self, known: &mut HashMap<String, List<Value>>) {
         let list = known.entry(self.of).or_default();
-        if self.anew {
+        if self.restarts {
             list.items.clear();
         }
         list.items.extend(self.items);

@@ -208,7 +208,7 @@ impl Reader {
         enough: impl Fn(&Page<T>) -> bool,
     ) -> Result<Vec<T>, Unread> {
         let mut list = self.journal.take::<T>(of);
-        let mut anew = false;
+        let mut restarts = false;
         while !list.done {
             let (runs, requests) = (self.runs, self.client.requests);
             let throttled = self.client.throttled;
@@ -222,9 +222,9 @@ impl Reader {
             });
             let page = match fetch(&mut self.client, list.next.clone()).await {
                 Ok(page) => page,
-                Err(CallError::StaleToken) if !anew => {
+                Err(CallError::StaleToken) if !restarts => {
                     list = super::journal::List::default();
-                    anew = true;
+                    restarts = true;
                     continue;
                 }
                 Err(CallError::Failed(why)) => return Err(Unread::Exit((Exit::UNAVAILABLE, why))),
@@ -232,7 +232,8 @@ impl Reader {
             };
             let is_first = list.items.is_empty();
             list.done = page.next.is_none() || enough(&page);
-            self.journal.keep(of, &page, list.done, anew && is_first)?;
+            self.journal
+                .keep(of, &page, list.done, restarts && is_first)?;
             list.next = page.next;
             list.items.extend(page.items);
         }

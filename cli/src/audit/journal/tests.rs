@@ -58,7 +58,7 @@ fn what_was_kept_is_known_when_the_file_is_opened_again() {
 
 #[test]
 fn pages_before_an_expired_token_do_not_count() {
-    let path = file("anew");
+    let path = file("restarts");
     let (mut journal, _) = Journal::open(&path, &question(), 7).unwrap();
     journal
         .keep("runs/a", &page(&[1, 2], Some("x")), false, false)
