@@ -14,6 +14,7 @@ mod show;
 mod start;
 
 use crate::contract::{ActRequest, ActResponse, CheckedAct, Surface, VersionResponse};
+use crate::schedules::Schedules;
 use futures_util::stream::{self, Buffered, StreamExt};
 use lockstep::error::Error;
 use lockstep::service::{Deps, Ports};
@@ -49,6 +50,7 @@ fn concurrently<F: Future>(
 /// As [`run`], and `Lockstep.InvalidRequest`.
 pub async fn handle<P: Ports>(
     deps: &Deps<P>,
+    schedules: &impl Schedules,
     surface: Surface,
     event: Value,
 ) -> Result<ActResponse, Error>
@@ -56,17 +58,21 @@ where
     P::Store: LockIndex,
 {
     let act = ActRequest::read(event, surface, deps.retention, deps.now())?;
-    run(deps, act).await
+    run(deps, schedules, act).await
 }
 
-/// Handles one act.
+/// Handles one act. `schedules` are those of the account.
 ///
 /// # Errors
 /// `Lockstep.InvalidRequest` for a lock, a holder, a waiter or a run key that does not exist; `LockHeld`
 /// for the eviction of a holder that is alive, without `force`, and for a run key that a holder or a
 /// waiter has; `LockFrozen` for the pause of a frozen lock; `Contended`, `Unavailable`, `Denied`, `Corrupt`
 /// when a request to the table failed.
-pub async fn run<P: Ports>(deps: &Deps<P>, act: CheckedAct) -> Result<ActResponse, Error>
+pub async fn run<P: Ports>(
+    deps: &Deps<P>,
+    schedules: &impl Schedules,
+    act: CheckedAct,
+) -> Result<ActResponse, Error>
 where
     P::Store: LockIndex,
 {
@@ -88,7 +94,7 @@ where
         }
         CheckedAct::ClearRest(rest) => ActResponse::ClearRest(clear::rest(deps, rest).await?),
         CheckedAct::Forget(forget) => ActResponse::Forget(clear::forget(deps, forget).await?),
-        CheckedAct::Start(start) => ActResponse::Start(start::run(deps, start).await?),
+        CheckedAct::Start(start) => ActResponse::Start(start::run(deps, schedules, start).await?),
         CheckedAct::Version => ActResponse::Version(VersionResponse::OWN),
     })
 }

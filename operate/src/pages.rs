@@ -11,6 +11,7 @@ use crate::contract::{
     ActResponse, CheckedAct, CheckedHistory, CheckedPage, HistoryEntry, HistoryFilter, PageRequest,
     Surface,
 };
+use crate::schedules::Schedules;
 use crate::widget::{self, DESCRIPTION, Frame, LockPage, Notice};
 use lockstep::error::Error;
 use lockstep::events::HistoryScope;
@@ -49,6 +50,7 @@ pub enum Reply {
 /// As [`acts::handle`], for an event that is not of a widget.
 pub async fn handle<P: Ports>(
     deps: &Deps<P>,
+    schedules: &impl Schedules,
     surface: Surface,
     endpoints: Endpoints<'_>,
     event: Value,
@@ -60,11 +62,12 @@ where
         return Ok(Reply::Page(DESCRIPTION.to_owned()));
     }
     let Some(request) = PageRequest::of(&event) else {
-        let response = acts::handle(deps, surface, event).await?;
+        let response = acts::handle(deps, schedules, surface, event).await?;
         return Ok(Reply::Act(Box::new(response)));
     };
     let pages = Pages {
         deps,
+        schedules,
         surface,
         request: &request,
         frame: Frame {
@@ -78,14 +81,15 @@ where
 }
 
 /// One request of a widget.
-struct Pages<'a, P: Ports> {
+struct Pages<'a, P: Ports, S> {
     deps: &'a Deps<P>,
+    schedules: &'a S,
     surface: Surface,
     request: &'a PageRequest,
     frame: Frame<'a>,
 }
 
-impl<P: Ports> Pages<'_, P>
+impl<P: Ports, S: Schedules> Pages<'_, P, S>
 where
     P::Store: LockIndex,
 {
@@ -115,7 +119,8 @@ where
         let now = self.frame.now;
         match self.request.check(self.surface, self.deps.retention, now)? {
             CheckedPage::List(list) => {
-                let listed = acts::run(self.deps, CheckedAct::List(list.clone())).await?;
+                let listed =
+                    acts::run(self.deps, self.schedules, CheckedAct::List(list.clone())).await?;
                 Ok(match listed {
                     ActResponse::List(found) => widget::list(&self.frame, &list, &found, &[]),
                     _ => widget::message(&self.frame, &[]),
@@ -123,7 +128,7 @@ where
             }
             CheckedPage::Lock(lock) => self.lock(&lock, &[]).await,
             CheckedPage::Act(lock, act) => {
-                let response = acts::run(self.deps, act).await?;
+                let response = acts::run(self.deps, self.schedules, act).await?;
                 let done = Notice::Done(widget::done(&lock, &response));
                 let notices = [done];
                 // What was done stays done, although the lock cannot be shown now.
@@ -134,7 +139,7 @@ where
     }
 
     async fn lock(&self, lock: &LockKey, notices: &[Notice]) -> Result<String, Error> {
-        let shown = acts::run(self.deps, CheckedAct::Show(lock.clone())).await?;
+        let shown = acts::run(self.deps, self.schedules, CheckedAct::Show(lock.clone())).await?;
         let ActResponse::Show(shown) = shown else {
             return Ok(widget::message(&self.frame, notices));
         };
@@ -158,7 +163,7 @@ where
             limit: PAGE_RUNS,
             after: None,
         };
-        match acts::run(self.deps, CheckedAct::History(history)).await? {
+        match acts::run(self.deps, self.schedules, CheckedAct::History(history)).await? {
             ActResponse::History(history) => Ok(history.entries),
             other => unreachable!("the response to a history is {other:?}"),
         }

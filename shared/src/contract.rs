@@ -31,7 +31,7 @@ pub use acquired::{
 pub use answer::{full_queue, held_by, paused_by};
 pub use error_name::ErrorName;
 pub use event_kind::{EventKind, SOURCE};
-pub use exclusive_run::{ExclusiveRunInput, StartExecution, WorkInput};
+pub use exclusive_run::{ExclusiveRunInput, STARTED_BY, StartExecution, WorkInput};
 pub use failure::WorkFailure;
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};

@@ -41,7 +41,9 @@ impl Error {
         &self.message
     }
 
-    fn new(name: ErrorName, message: impl Into<String>) -> Self {
+    /// An error with this name and message.
+    #[must_use]
+    pub fn new(name: ErrorName, message: impl Into<String>) -> Self {
         Self {
             name,
             message: message.into(),

@@ -12,7 +12,7 @@ pub use ownership::names;
 
 use auto_impl::auto_impl;
 use lockstep_core::domain::{
-    Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, TaskToken,
+    Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, StateMachineArn, TaskToken,
 };
 
 /// Most pages of a history that [`Executions::failed_starts`] reads, of 1,000 events at most each
@@ -74,24 +74,32 @@ pub trait Executions: Send + Sync {
         cause: &str,
     ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
 
-    /// Checks by DescribeStateMachine that the state machine of `execution` is there, and that the caller may use it
-    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html>). The policy of a
-    /// caller allows this call where it allows StartExecution.
-    fn check_start(
+    /// Returns what `execution` was started with; `None` if Step Functions does not know `execution`.
+    fn start_of(
         &self,
         execution: &ExecutionArn,
-    ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
+    ) -> impl Future<Output = Result<Option<Start>, ExecutionsError>> + Send;
 
-    /// Starts the state machine of `execution` again by StartExecution, with the input of `execution` and the `name`.
-    /// Returns the new execution; `None` if Step Functions does not know `execution`.
+    /// Checks by DescribeStateMachine that the state machine of `start` is there, and that the caller may use it
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html>). The policy of a
+    /// caller allows this call where it allows StartExecution.
+    ///
+    /// Returns whether the input or the definition names `lock`, as [`names`] finds it.
+    fn check_start(
+        &self,
+        start: &Start,
+        lock: &LockKey,
+    ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
+
+    /// Starts an execution by StartExecution, and returns its ARN.
     ///
     /// A repetition with the same name starts nothing: names of executions are unique for 90 days
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
-    fn start_again(
+    fn start(
         &self,
-        execution: &ExecutionArn,
+        start: &Start,
         name: &str,
-    ) -> impl Future<Output = Result<Option<ExecutionArn>, ExecutionsError>> + Send;
+    ) -> impl Future<Output = Result<ExecutionArn, ExecutionsError>> + Send;
 
     /// Seals `token` for a record of `lock`, so that only the functions can read it.
     fn seal(
@@ -109,6 +117,38 @@ pub trait Executions: Send + Sync {
         token: &TaskToken,
         output: &str,
     ) -> impl Future<Output = Result<StateEnd, ExecutionsError>> + Send;
+}
+
+/// What StartExecution is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The state machine, or one of its versions or aliases.
+    pub state_machine: StateMachineArn,
+    /// The input, as JSON; `None` for the default of Step Functions, which is `{}`.
+    pub input: Option<String>,
+}
+
+impl Start {
+    /// Whether the input names `lock`.
+    #[must_use]
+    pub fn names(&self, lock: &LockKey) -> bool {
+        is_named(self.input.as_deref(), lock)
+    }
+
+    /// The ARN of the execution called `name`.
+    ///
+    /// # Errors
+    /// [`ExecutionsError::Denied`] for a name that no execution can have.
+    pub fn execution(&self, name: &str) -> Result<ExecutionArn, ExecutionsError> {
+        let execution = self.state_machine.execution(name);
+        execution.map_err(|invalid| ExecutionsError::Denied(invalid.to_string()))
+    }
+}
+
+/// Whether `json`, which may be missing, names `lock`.
+fn is_named(json: Option<&str>, lock: &LockKey) -> bool {
+    let json = json.and_then(|text| serde_json::from_str(text).ok());
+    json.is_some_and(|json| names(&json, lock))
 }
 
 /// The result of [`Executions::end_state`].

@@ -5,8 +5,9 @@ use aws_sdk_sfn::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 /// Longest text of an error, in characters.
 const TEXT_MAX: usize = 500;
 
-/// Returns code and message of the service; without a code, the error of the client.
-pub(crate) fn text<E>(error: &SdkError<E>) -> String
+/// Returns code and message of the service, 500 characters at most; without a code, the error of the client.
+#[must_use]
+pub fn text<E>(error: &SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {
@@ -25,7 +26,8 @@ where
 /// services share. `ExpiredTokenException` is not among them: the SDK renews credentials when they
 /// expire, so a later call succeeds
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
-pub(crate) fn is_refusal(code: Option<&str>) -> bool {
+#[must_use]
+pub fn is_refusal(code: Option<&str>) -> bool {
     matches!(
         code,
         Some(

@@ -17,7 +17,7 @@ pub mod error;
 pub mod events;
 pub mod executions;
 #[cfg(feature = "aws")]
-mod failure;
+pub mod failure;
 #[cfg(feature = "test-util")]
 mod faults;
 #[cfg(feature = "lambda")]

@@ -20,6 +20,7 @@ use lockstep::tasks::memory::MemoryTasks;
 use lockstep::telemetry::{MetricSink, Metrics};
 use lockstep_operate::acts;
 use lockstep_operate::contract::Surface;
+use lockstep_tests::schedules::MemorySchedules;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -30,6 +31,7 @@ pub(crate) struct Functions {
     pub(crate) store: MemoryStore,
     pub(crate) clock: ManualClock,
     pub(crate) executions: MemoryExecutions,
+    pub(crate) schedules: MemorySchedules,
     pub(crate) tasks: MemoryTasks,
     pub(crate) events: MemoryEvents,
     pub(crate) metrics: Lines,
@@ -81,6 +83,7 @@ impl Functions {
             store: MemoryStore::default(),
             clock: ManualClock::at(Timestamp::from_millis(1_772_344_800_000)),
             executions: MemoryExecutions::default(),
+            schedules: MemorySchedules::default(),
             tasks: MemoryTasks::default(),
             events: MemoryEvents::default(),
             metrics: Lines::default(),
@@ -148,13 +151,13 @@ impl Functions {
 
     pub(crate) async fn operate_on<S: LockIndex>(&self, store: S, event: Value) -> Answer {
         let deps = self.deps_on(store);
-        let answer = acts::handle(&deps, Surface::Operate, event.clone()).await;
+        let answer = acts::handle(&deps, &self.schedules, Surface::Operate, event.clone()).await;
         checked("operate", &event, answer)
     }
 
     pub(crate) async fn view(&self, event: Value) -> Answer {
         let deps = self.deps_on(&self.store);
-        let answer = acts::handle(&deps, Surface::View, event.clone()).await;
+        let answer = acts::handle(&deps, &self.schedules, Surface::View, event.clone()).await;
         checked("operate", &event, answer)
     }
 

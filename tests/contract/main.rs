@@ -51,6 +51,7 @@ mod secrets;
 mod slack;
 mod stale;
 mod start;
+mod start_scheduled;
 mod stopping;
 mod sweep;
 mod sweep_bounds;

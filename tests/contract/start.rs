@@ -4,6 +4,7 @@ use crate::bad_input::{NULL, cases};
 use crate::functions::Functions;
 use crate::operate::act;
 use crate::scene::{arn, ask_with, assert_fails, execution, merged, status_of};
+use lockstep::domain::{LockKey, start_name};
 use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
@@ -52,14 +53,14 @@ async fn the_latest_run_is_started_again_and_the_history_names_who_did_it() {
         (&would["from"], &done["from"]),
         (&json!(execution("tuesday")), &json!(execution("tuesday")))
     );
-    assert_eq!(started(&functions), [execution("started-x")]);
-    assert_eq!(done["executionArn"], execution("started-x"));
+    assert_eq!(started(&functions), [execution(&started_x())]);
+    assert_eq!(done["executionArn"], execution(&started_x()));
     let entry = &functions.history_page().await["entries"][0];
     assert_eq!(
         (&entry["outcome"], &entry["actor"]),
         (&json!("started"), &json!("jo@example.com"))
     );
-    let note = format!("{}: upgrade (by jo@example.com)", execution("started-x"));
+    let note = format!("{}: upgrade (by jo@example.com)", execution(&started_x()));
     assert_eq!(entry["note"], note);
 }
 
@@ -78,6 +79,29 @@ async fn a_repeated_request_with_the_same_id_starts_one_run() {
     functions.operate(start(&json!({}))).await.unwrap();
 
     assert_eq!(started(&functions).len(), 2);
+}
+
+/// The locks have one state machine, and names of executions are those of a state machine.
+#[tokio::test]
+async fn requests_for_two_locks_at_one_time_start_two_executions() {
+    let functions = Functions::new();
+    ran(&functions, "monday", json!({}), "succeeded").await;
+    ran(
+        &functions,
+        "other",
+        json!({ "lock": "weekly" }),
+        "succeeded",
+    )
+    .await;
+
+    for id in [json!({}), json!({ "id": "x" })] {
+        for lock in ["nightly", "weekly"] {
+            let asked = start(&merged(id.clone(), &json!({ "lock": lock })));
+            functions.operate(asked).await.unwrap();
+        }
+    }
+
+    assert_eq!(started(&functions).len(), 4);
 }
 
 #[tokio::test]
@@ -124,7 +148,7 @@ async fn a_run_key_that_has_succeeded_is_run_again_only_by_its_name() {
         .await
         .unwrap();
     let free = functions
-        .status(ask_with("started-x", json!({ "runKey": "tick-1" })))
+        .status(ask_with(&started_x(), json!({ "runKey": "tick-1" })))
         .await;
 
     assert_fails(
@@ -211,7 +235,7 @@ async fn a_start_that_step_functions_refuses_leaves_no_entry() {
     let denied = ExecutionsError::Denied("no permission".into());
     functions
         .executions
-        .fail_every(ExecutionsCall::StartAgain, denied);
+        .fail_every(ExecutionsCall::Start, denied);
 
     let refused = functions.operate(start(&json!({}))).await;
 
@@ -279,7 +303,7 @@ async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
     .await;
     let again = start(&json!({ "again": "tick-1", "id": "x" }));
     functions.operate(again.clone()).await.unwrap();
-    let keyed = ask_with("started-x", json!({ "runKey": "tick-1" }));
+    let keyed = ask_with(&started_x(), json!({ "runKey": "tick-1" }));
     let grant = functions.granted_with(keyed).await;
     functions.succeed(&grant).await;
 
@@ -288,12 +312,12 @@ async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
         .status(ask_with("tuesday", json!({ "runKey": "tick-1" })))
         .await;
 
-    assert_eq!(repeated["executionArn"], execution("started-x"));
+    assert_eq!(repeated["executionArn"], execution(&started_x()));
     assert_eq!(next, "duplicate");
 }
 
 #[tokio::test]
-async fn an_id_of_a_start_of_another_lock_is_refused_and_nothing_is_forgotten() {
+async fn an_id_of_an_execution_of_another_is_refused_and_nothing_is_forgotten() {
     let functions = Functions::new();
     ran(
         &functions,
@@ -302,8 +326,8 @@ async fn an_id_of_a_start_of_another_lock_is_refused_and_nothing_is_forgotten() 
         "succeeded",
     )
     .await;
-    functions.start(&["started-x"]);
-    functions.executions.disown(&arn("started-x"));
+    functions.start(&[&started_x()]);
+    functions.executions.disown(&arn(&started_x()));
 
     let refused = functions
         .operate(start(&json!({ "again": "tick-1", "id": "x" })))
@@ -312,7 +336,11 @@ async fn an_id_of_a_start_of_another_lock_is_refused_and_nothing_is_forgotten() 
         .status(ask_with("tuesday", json!({ "runKey": "tick-1" })))
         .await;
 
-    assert_fails(refused, "Lockstep.InvalidRequest", &["id", "another lock"]);
+    assert_fails(
+        refused,
+        "Lockstep.InvalidRequest",
+        &["id", "something else"],
+    );
     assert_eq!(next, "duplicate");
 }
 
@@ -368,4 +396,9 @@ async fn what_is_no_execution_as_a_whole_is_not_started() {
         }
         assert_eq!(started(&functions), Vec::<String>::new());
     }
+}
+
+/// The name of the execution that the request with the id `x` starts.
+pub(crate) fn started_x() -> String {
+    start_name(&LockKey::new("nightly").unwrap(), "x")
 }

@@ -64,7 +64,7 @@ impl Functions {
         };
         let endpoints = Endpoints { own, operate };
         let deps = self.deps_on(store);
-        let reply = pages::handle(&deps, surface, endpoints, event).await;
+        let reply = pages::handle(&deps, &self.schedules, surface, endpoints, event).await;
         let Ok(Reply::Page(page)) = reply else {
             panic!("no page: {reply:?}")
         };
@@ -303,7 +303,8 @@ async fn describe_returns_markdown_and_json_requests_get_json() {
         (json!({ "act": "list" }), false),
         (act("pause", json!({ "lock": "nightly" })), false),
     ] {
-        let reply = pages::handle(&deps, Surface::Operate, endpoints, request).await;
+        let schedules = &functions.schedules;
+        let reply = pages::handle(&deps, schedules, Surface::Operate, endpoints, request).await;
         let reply = serde_json::to_value(reply.unwrap()).unwrap();
         assert_eq!(reply.is_string(), is_page, "{reply}");
         let described = reply.as_str().is_none_or(|text| text.contains("``` yaml"));

@@ -71,3 +71,84 @@ async fn a_scheduled_time_that_has_succeeded_is_run_again_by_its_run_key_only() 
     let acts: Vec<_> = acts.map(|act| act["outcome"].clone()).collect();
     assert_eq!(acts, ["started", "forgotten"], "{history}");
 }
+
+/// What of schedule.yaml is deployed, with a tick that is years away.
+fn far_schedule<'a>(stack: &'a Stack, lock: &'a str, seconds: &'a str) -> [(&'a str, &'a str); 8] {
+    [
+        ("LockName", lock),
+        ("ScheduleExpression", "cron(0 3 1 1 ? 2031)"),
+        ("MaxRunSeconds", seconds),
+        ("ClusterArn", stack.fixture("ClusterArn")),
+        ("TaskDefinitionArn", stack.fixture("BatchTaskDefinitionArn")),
+        ("ContainerName", "batch"),
+        ("SubnetIds", "subnet-1"),
+        ("SecurityGroupIds", "sg-1"),
+    ]
+}
+
+/// The input that Step Functions has of an execution.
+async fn input_of(stack: &Stack, execution: &str) -> Value {
+    let call = stack.sfn.describe_execution().execution_arn(execution);
+    let seen = call.send().await.expect("an execution");
+    serde_json::from_str(seen.input().expect("an input")).expect("JSON")
+}
+
+#[tokio::test]
+async fn a_lock_that_has_never_run_is_started_as_by_a_tick_of_its_schedule() {
+    let (stack, lock) = (stack().await, unique("start-tick"));
+    let parameters = far_schedule(&stack, &lock, "600");
+    let outputs = stack
+        .deploy_example("schedule.yaml", &lock, &parameters)
+        .await;
+    let tick =
+        json!({ "schedule": outputs["ScheduleName"], "scheduledTime": "2026-03-01T02:00:00Z" });
+
+    let first = start_again(&stack, &lock, tick.clone()).await;
+    let ran = stack.wait(&first, 60).await;
+    let mut same = tick;
+    same["lock"] = json!(lock);
+    let refused = operate(&stack, "start", same).await;
+    // The schedule has another input now.
+    let parameters = far_schedule(&stack, &lock, "900");
+    stack
+        .deploy_example("schedule.yaml", &lock, &parameters)
+        .await;
+    let schedule = json!({ "schedule": outputs["ScheduleName"] });
+    let second = start_again(&stack, &lock, schedule).await;
+    let ran_changed = stack.wait(&second, 60).await;
+
+    let (first, second) = (
+        input_of(&stack, &first).await,
+        input_of(&stack, &second).await,
+    );
+    let key = first["runKey"].as_str().expect("a run key");
+    assert!(key.starts_with("arn:aws:scheduler:us-east-1:"), "{key}");
+    assert!(key.ends_with("#2026-03-01T02:00:00Z"), "{key}");
+    let limits = (&first["maxRunSeconds"], &second["maxRunSeconds"]);
+    assert_eq!(limits, (&json!(600), &json!(900)));
+    assert!(ran.ran() && ran_changed.ran(), "{ran:?} {ran_changed:?}");
+    let refused = refused.expect_err("a refusal");
+    assert!(refused.message.contains("duplicate"), "{refused:?}");
+    assert_eq!(stack.containers(&lock, 60).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_is_started_as_by_a_tick_of_a_rule() {
+    let (stack, lock) = (stack().await, unique("start-rule"));
+    let parameters = [
+        ("LockName", lock.as_str()),
+        ("ScheduleExpression", "rate(7 days)"),
+        ("ClusterArn", stack.fixture("ClusterArn")),
+        ("TaskDefinitionArn", stack.fixture("BatchTaskDefinitionArn")),
+        ("SubnetIds", "subnet-1"),
+    ];
+    let outputs = stack.deploy_example("rule.yaml", &lock, &parameters).await;
+
+    let time = "2026-03-01T02:00:00Z";
+    let tick = json!({ "schedule": outputs["RuleName"], "scheduledTime": time });
+    let started = start_again(&stack, &lock, tick).await;
+
+    assert!(stack.wait(&started, 60).await.ran());
+    let input = input_of(&stack, &started).await;
+    assert_eq!(input["runKey"], format!("{}#{time}", outputs["RuleArn"]));
+}

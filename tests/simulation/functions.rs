@@ -16,6 +16,7 @@ use lockstep::service::{Deps, acquire, heartbeat, reap, release};
 use lockstep::telemetry::{MetricSink, Metrics};
 use lockstep_operate::acts;
 use lockstep_operate::contract::Surface;
+use lockstep_tests::schedules::MemorySchedules;
 use serde_json::{Value, to_value};
 use std::sync::Arc;
 
@@ -108,9 +109,11 @@ pub(crate) async fn call(
         Function::Heartbeat => heartbeat::handle(&deps, event).await.map(to_value),
         Function::Release => release::handle(&deps, event).await.map(to_value),
         Function::Reaper => reap::handle(&deps, event).await.map(to_value),
-        Function::Operate => acts::handle(&deps, Surface::Operate, event)
-            .await
-            .map(to_value),
+        Function::Operate => {
+            acts::handle(&deps, &MemorySchedules::default(), Surface::Operate, event)
+                .await
+                .map(to_value)
+        }
         Function::Work => return work(world, &event),
     };
     let answer = answer

@@ -4,6 +4,7 @@ pub mod figures;
 pub mod generate;
 pub mod history;
 pub mod scenes;
+pub mod schedules;
 pub mod schemas;
 pub mod seeds;
 pub mod steps;

@@ -341,6 +341,13 @@ pub(crate) struct StartArgs {
     /// The run with this run key in place of the latest run; its success is forgotten first
     #[arg(long, value_name = "RUN_KEY", value_parser = parse::run_key)]
     pub(crate) again: Option<String>,
+    /// The input of this schedule of EventBridge Scheduler, or of this rule, in place of the latest run's: a name,
+    /// GROUP/NAME of a schedule, or an ARN
+    #[arg(long, value_name = "NAME")]
+    pub(crate) schedule: Option<String>,
+    /// The scheduled time that the input of the schedule is filled in with, as 2026-03-01T06:00:00Z [default: now]
+    #[arg(long, value_name = "TIME", requires = "schedule")]
+    pub(crate) scheduled_time: Option<String>,
     /// Say what would be started, and start nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,

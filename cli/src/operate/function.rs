@@ -22,6 +22,9 @@ use std::time::Duration;
 /// Longest time for one act. The functions time out after a minute (`Timeout` in the template).
 const ACT_TIME: Duration = Duration::from_secs(65);
 
+/// Most invocations for one act of a function that dies.
+const ATTEMPTS: u32 = 3;
+
 /// The stack that is used where none is named.
 const DEFAULT_STACK: &str = "lockstep";
 
@@ -138,24 +141,31 @@ impl Function {
         }
     }
 
-    /// Invokes the function with the act `request`. A retry of an act is harmless, so the client's
-    /// retries are on.
+    /// Invokes the function with the act `request`. A retry of an act is harmless, so the client's retries are on, and a
+    /// function that died on its way is invoked again: whether it has acted is not known, and the repetition says so.
     ///
     /// # Errors
     /// [`ActError`] if the function cannot be invoked, or returns an error.
     pub(super) async fn act(&self, request: &Value) -> Result<Value, ActError> {
-        let call = self.client.invoke().function_name(&self.name);
-        let call = call.payload(Blob::new(request.to_string())).send();
-        let response = call.await.map_err(|failure| {
-            let text = error_text(&failure);
-            unavailable(&format!("Lambda Invoke of {}: {text}", self.name))
-        })?;
-        let payload = response.payload().map(AsRef::as_ref).unwrap_or_default();
-        if response.function_error().is_some() {
-            return Err(function_error(payload));
+        let mut attempts = 1;
+        loop {
+            let call = self.client.invoke().function_name(&self.name);
+            let call = call.payload(Blob::new(request.to_string())).send();
+            let response = call.await.map_err(|failure| {
+                let text = error_text(&failure);
+                unavailable(&format!("Lambda Invoke of {}: {text}", self.name))
+            })?;
+            let payload = response.payload().map(AsRef::as_ref).unwrap_or_default();
+            if response.function_error().is_none() {
+                return serde_json::from_slice(payload).map_err(|error| {
+                    unavailable(&format!("the response of {}: {error}", self.name))
+                });
+            }
+            if attempts == ATTEMPTS || !has_died(payload) {
+                return Err(function_error(payload));
+            }
+            attempts += 1;
         }
-        serde_json::from_slice(payload)
-            .map_err(|error| unavailable(&format!("the response of {}: {error}", self.name)))
     }
 }
 
@@ -255,6 +265,18 @@ pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
             name.strip_prefix('-')
         });
         Some((exported.or(output.output_key())?, output.output_value()?))
+    })
+}
+
+/// Whether Lambda, and not the function, wrote the error: the function crashed or timed out
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/troubleshooting-invocation.html>).
+fn has_died(payload: &[u8]) -> bool {
+    let error = serde_json::from_slice::<FunctionError>(payload);
+    error.is_ok_and(|error| {
+        let by_lambda = ["Runtime.", "Sandbox."];
+        by_lambda
+            .iter()
+            .any(|prefix| error.error_type.starts_with(prefix))
     })
 }
 

@@ -22,7 +22,8 @@ pub(crate) async fn start(args: StartArgs) -> Exit {
 async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
     let mut request = audited(
         json!({
-            "act": "start", "lock": args.lock, "again": args.again, "id": random_id(), "dryRun": true,
+            "act": "start", "lock": args.lock, "again": args.again, "schedule": args.schedule,
+            "scheduledTime": args.scheduled_time, "id": random_id(), "dryRun": true,
         }),
         &args.act,
     )?;

@@ -53,13 +53,6 @@ impl ExecutionArn {
         is_arn && parts.nth(2) == Some("express")
     }
 
-    /// The ARN of the execution called `name` of the same state machine; `None` for a name that no execution can have.
-    #[must_use]
-    pub fn sibling(&self, name: &str) -> Option<Self> {
-        let (machine, _) = self.0.rsplit_once(':')?;
-        Self::new(format!("{machine}:{name}")).ok()
-    }
-
     /// The ARN of the execution's state machine.
     #[must_use]
     pub fn state_machine(&self) -> String {

@@ -9,6 +9,7 @@ use lockstep::lambda::{RuntimeError, serve_as};
 use lockstep::telemetry::init_log;
 use lockstep_operate::contract::Surface;
 use lockstep_operate::pages::{self, Endpoints};
+use lockstep_operate::schedules::aws::EventBridgeSchedules;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), RuntimeError> {
@@ -17,18 +18,20 @@ async fn main() -> Result<(), RuntimeError> {
     let sdk = sdk_config();
     let bus = LoggedBus::new(bus(&sdk, &config), &sdk, config.event_log_group.clone());
     let deps = deps_with(&sdk, &config, bus);
+    let schedules = EventBridgeSchedules::from_sdk(&sdk);
     let surface = match config.read_only {
         true => Surface::View,
         false => Surface::Operate,
     };
-    let (deps, configured) = (&deps, config.operate_function.as_deref());
+    let (deps, schedules) = (&deps, &schedules);
+    let configured = config.operate_function.as_deref();
     serve_as(Some(&deps.table), |event, own: String| async move {
         let operate = match surface {
             Surface::View => configured,
             Surface::Operate => Some(own.as_str()),
         };
         let endpoints = Endpoints { own: &own, operate };
-        pages::handle(deps, surface, endpoints, event).await
+        pages::handle(deps, schedules, surface, endpoints, event).await
     })
     .await
 }

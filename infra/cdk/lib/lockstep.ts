@@ -293,7 +293,7 @@ export class Lockstep extends Construct {
     const stoppable = [this.statements.executions(`${this.stoppablePrefix}*`), ...this.holders()];
     this.attach('RecoveryPolicy', roles(...recovering), this.statements.recovery(stoppable));
     const startable = [this.exclusiveRun.stateMachineArn, this.statements.stateMachines(`${this.stoppablePrefix}*`), ...(this.props.workflowArns ?? [])];
-    this.attach('StartPolicy', roles(this.operateFunction), [this.statements.startAgain(startable)]);
+    this.attach('StartPolicy', roles(this.operateFunction), this.statements.start(startable));
     this.attach('ProtectionPolicy', roles(heartbeat, release), [this.statements.ofTasks('ecs:UpdateTaskProtection')]);
   }
 

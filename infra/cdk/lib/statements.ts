@@ -165,9 +165,13 @@ export class Statements {
     return this.arn('states', 'stateMachine', name, ArnFormat.COLON_RESOURCE_NAME);
   }
 
-  /** What an operator may start again: that it is there is checked first. */
-  startAgain(stateMachineArns: string[]): iam.PolicyStatement {
-    return allow(['states:StartExecution', 'states:DescribeStateMachine'], stateMachineArns);
+  /** What an operator may start: that it is there is checked first. The input may be that of a schedule. */
+  start(stateMachineArns: string[]): iam.PolicyStatement[] {
+    return [
+      allow(['states:StartExecution', 'states:DescribeStateMachine'], stateMachineArns),
+      allow(['scheduler:GetSchedule'], [this.arn('scheduler', 'schedule', '*')]),
+      allow(['events:DescribeRule', 'events:ListTargetsByRule'], [this.arn('events', 'rule', '*')]),
+    ];
   }
 
   recovery(stoppable: string[]): iam.PolicyStatement[] {

@@ -24,6 +24,7 @@ const REASONS: [RegExp, string][] = [
   [/^IAM5\[.*:stack\/Test\/\*\]$/, 'The id of this stack is not known when it is described by its name.'],
   [/^IAM5\[.*:task-definition\/Test(Ec2)?Task[0-9A-F]{8}:\*\]$/, 'A run that waits starts the revision that is deployed meanwhile: the permission is that of a family.'],
   [/^IAM5\[.*:service\/\*\]$/, 'A worker reads the deployments of its own service, whose name is not known here. The condition ecs:cluster limits it.'],
+  [/^IAM5\[.*:(scheduler|events):.*:(schedule|rule)\/\*\]$/, 'An operator names the schedule whose run is started. Reads only.'],
   [/^IAM5\[.*:task\/\*\]$/, 'The id of a task is not known before it starts. The condition ecs:cluster limits it.'],
 ];
 

@@ -143,7 +143,7 @@ impl ActRequest {
                 .check(retention)
                 .map(CheckedAct::Forget),
             Some("start") => parse::<StartRequest>(rest)?
-                .check(retention)
+                .check(retention, now)
                 .map(CheckedAct::Start),
             Some("version") => parse::<VersionRequest>(rest).map(|_| CheckedAct::Version),
             _ => Err(unknown(&act, surface)),

@@ -119,7 +119,7 @@ pub enum ClearStatus {
     Forgotten,
 }
 
-/// What came of starting a run again.
+/// What came of starting a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -130,12 +130,15 @@ pub struct StartResponse {
     pub status: StartStatus,
     /// The state machine.
     pub state_machine_arn: String,
-    /// The execution whose input the run has.
+    /// The execution or the schedule whose input the run has.
     pub from: String,
+    /// The scheduled time that the input of a schedule is filled in with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduled_time: Option<String>,
     /// The new execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_arn: Option<String>,
-    /// The run key of the run that is started again.
+    /// The run key of the run that is started again; of a schedule, the `runKey` of its input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
     /// The same for people.

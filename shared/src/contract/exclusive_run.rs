@@ -71,6 +71,10 @@ pub struct ExclusiveRunInput {
     pub started_by: Option<String>,
 }
 
+/// The member of an input that names the execution which started the run. A workflow puts it there from its context
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html>).
+pub const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
+
 /// The work of exclusive-run: either `runTask` or `startExecution`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -129,5 +133,17 @@ impl ExclusiveRunInput {
     pub fn read(json: Value) -> Result<Self, InvalidRequest> {
         let (input, options) = parse_both::<Self, LockOptions>(json)?;
         Ok(Self { options, ..input })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caller_of_an_input_is_where_workflows_put_it() {
+        let input = serde_json::json!({ "lock": "a", "work": {}, STARTED_BY: "caller" });
+        let input: ExclusiveRunInput = serde_json::from_value(input).unwrap();
+        assert_eq!(input.started_by.as_deref(), Some("caller"));
     }
 }

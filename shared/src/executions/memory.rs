@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Executions, ExecutionsError, StateEnd};
+use super::{Executions, ExecutionsError, Start, StateEnd};
 use crate::faults::{Faults, lock};
 use lockstep_core::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FailedStart,
-    LockKey, TaskToken, Timestamp,
+    LockKey, StateMachineArn, TaskToken, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -31,6 +31,7 @@ struct Inner {
     inside: bool,
     seals: bool,
     strangers: BTreeSet<ExecutionArn>,
+    starts: Vec<Start>,
     failed_starts: BTreeMap<ExecutionArn, Vec<FailedStart>>,
     /// Answers of [`Executions::describe`] that a test has fixed.
     described: BTreeMap<ExecutionArn, Result<ExecutionDescription, ExecutionsError>>,
@@ -51,8 +52,8 @@ pub enum ExecutionsCall {
     Stop,
     /// [`Executions::check_start`].
     CheckStart,
-    /// [`Executions::start_again`].
-    StartAgain,
+    /// [`Executions::start`].
+    Start,
     /// [`Executions::end_state`].
     EndState,
 }
@@ -125,6 +126,11 @@ impl MemoryExecutions {
         lock(&self.inner).known.keys().cloned().collect()
     }
 
+    /// What was started, in the order of the calls.
+    pub fn starts(&self) -> Vec<Start> {
+        lock(&self.inner).starts.clone()
+    }
+
     /// Removes `execution`.
     pub fn forget(&self, execution: &ExecutionArn) {
         lock(&self.inner).known.remove(execution);
@@ -135,7 +141,7 @@ impl MemoryExecutions {
         lock(&self.inner).gone.insert(token.clone());
     }
 
-    /// Makes [`Executions::names_lock`] return `false` for `execution`.
+    /// Makes [`Executions::names_lock`] and [`Executions::check_start`] return `false` for `execution`.
     pub fn disown(&self, execution: &ExecutionArn) {
         lock(&self.inner).strangers.insert(execution.clone());
     }
@@ -280,24 +286,34 @@ impl Executions for MemoryExecutions {
         Ok(())
     }
 
-    async fn check_start(&self, _: &ExecutionArn) -> Result<(), ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::CheckStart).await
+    /// The input is the ARN of the execution, by which [`Self::check_start`] knows it.
+    async fn start_of(&self, execution: &ExecutionArn) -> Result<Option<Start>, ExecutionsError> {
+        let is_known = lock(&self.inner).known.contains_key(execution);
+        Ok(is_known.then(|| Start {
+            state_machine: StateMachineArn::new(execution.state_machine()).expect("its ARN"),
+            input: Some(serde_json::Value::from(execution.as_str()).to_string()),
+        }))
     }
 
-    async fn start_again(
-        &self,
-        execution: &ExecutionArn,
-        name: &str,
-    ) -> Result<Option<ExecutionArn>, ExecutionsError> {
-        self.faults.strike(&ExecutionsCall::StartAgain).await?;
+    async fn check_start(&self, start: &Start, key: &LockKey) -> Result<bool, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::CheckStart).await?;
+        let input = start.input.as_deref().unwrap_or_default();
+        let execution = serde_json::from_str::<String>(input).map(ExecutionArn::new);
+        Ok(match execution {
+            Ok(Ok(execution)) => !lock(&self.inner).strangers.contains(&execution),
+            Ok(Err(_)) | Err(_) => start.names(key),
+        })
+    }
+
+    async fn start(&self, start: &Start, name: &str) -> Result<ExecutionArn, ExecutionsError> {
+        self.faults.strike(&ExecutionsCall::Start).await?;
+        let started = start.execution(name)?;
         let mut inner = lock(&self.inner);
-        let Some((started_at, _)) = inner.known.get(execution).copied() else {
-            return Ok(None);
-        };
-        let started = execution.sibling(name);
-        if let Some(started) = started.clone() {
-            let running = (started_at, ExecutionState::Running);
-            inner.known.entry(started).or_insert(running);
+        if !inner.known.contains_key(&started) {
+            let begun = inner.known.values().map(|(at, _)| *at).max();
+            let running = (begun.unwrap_or_default(), ExecutionState::Running);
+            inner.known.insert(started.clone(), running);
+            inner.starts.push(start.clone());
         }
         Ok(started)
     }

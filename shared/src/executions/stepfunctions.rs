@@ -9,7 +9,7 @@ mod vault;
 
 use self::error::translate;
 use self::vault::Vault;
-use super::{Executions, ExecutionsError, HISTORY_PAGES, StateEnd, names};
+use super::{Executions, ExecutionsError, HISTORY_PAGES, Start, StateEnd, is_named};
 use crate::lazy::LazyClient;
 use crate::store::dynamodb::DynamoStore;
 use aws_sdk_sfn::Client;
@@ -18,8 +18,8 @@ use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
 use aws_sdk_sfn::primitives::DateTime;
 use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData, StateMachineStatus};
 use lockstep_core::domain::{
-    Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey, TaskToken,
-    Timestamp,
+    Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey,
+    StateMachineArn, TaskToken, Timestamp,
 };
 use std::time::Duration;
 use tokio::time::timeout;
@@ -135,21 +135,17 @@ impl Executions for StepFunctions {
     ) -> Result<bool, ExecutionsError> {
         // The input may be encrypted with a key that this role cannot use. Then nothing is proven,
         // and nothing is stopped.
-        let named = |text: Option<&str>| {
-            let json = text.and_then(|text| serde_json::from_str(text).ok());
-            json.is_some_and(|json| names(&json, lock))
-        };
         let call = self.client.describe_execution();
         match call.execution_arn(execution.as_str()).send().await {
             // The input first: most workflows name the lock there, and then one call is enough.
-            Ok(seen) if named(seen.input()) => return Ok(true),
+            Ok(seen) if is_named(seen.input(), lock) => return Ok(true),
             Ok(_) => {}
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => return Ok(false),
             Err(error) => return Err(translate(&error)),
         }
         let call = self.client.describe_state_machine_for_execution();
         match call.execution_arn(execution.as_str()).send().await {
-            Ok(machine) => Ok(named(Some(machine.definition()))),
+            Ok(machine) => Ok(is_named(Some(machine.definition()), lock)),
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => Ok(false),
             Err(error) => Err(translate(&error)),
         }
@@ -207,43 +203,51 @@ impl Executions for StepFunctions {
         }
     }
 
-    async fn check_start(&self, execution: &ExecutionArn) -> Result<(), ExecutionsError> {
-        let machine = execution.state_machine();
-        let call = self.client.describe_state_machine();
-        let call = call
-            .state_machine_arn(&machine)
-            .included_data(IncludedData::MetadataOnly);
-        match call.send().await {
-            Ok(seen) if seen.status == Some(StateMachineStatus::Deleting) => {
-                Err(ExecutionsError::Denied(format!("{machine} is deleted")))
-            }
-            Ok(_) => Ok(()),
-            Err(error) => Err(translate(&error)),
-        }
-    }
-
-    async fn start_again(
-        &self,
-        execution: &ExecutionArn,
-        name: &str,
-    ) -> Result<Option<ExecutionArn>, ExecutionsError> {
+    async fn start_of(&self, execution: &ExecutionArn) -> Result<Option<Start>, ExecutionsError> {
         let call = self.client.describe_execution();
         let seen = match call.execution_arn(execution.as_str()).send().await {
             Ok(seen) => seen,
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => return Ok(None),
             Err(error) => return Err(translate(&error)),
         };
+        let state_machine = StateMachineArn::new(execution.state_machine())
+            .map_err(|invalid| ExecutionsError::Denied(invalid.to_string()))?;
+        let input = seen.input;
+        Ok(Some(Start {
+            state_machine,
+            input,
+        }))
+    }
+
+    async fn check_start(&self, start: &Start, lock: &LockKey) -> Result<bool, ExecutionsError> {
+        let machine = start.state_machine.as_str();
+        let is_named_by_input = start.names(lock);
+        // Without the definition the call needs no permission for the KMS key that may encrypt it.
+        let included = match is_named_by_input {
+            true => IncludedData::MetadataOnly,
+            false => IncludedData::AllData,
+        };
+        let call = self.client.describe_state_machine();
+        let call = call.state_machine_arn(machine).included_data(included);
+        match call.send().await {
+            Ok(seen) if seen.status == Some(StateMachineStatus::Deleting) => {
+                Err(ExecutionsError::Denied(format!("{machine} is deleted")))
+            }
+            Ok(seen) => Ok(is_named_by_input || is_named(Some(seen.definition()), lock)),
+            Err(error) => Err(translate(&error)),
+        }
+    }
+
+    async fn start(&self, start: &Start, name: &str) -> Result<ExecutionArn, ExecutionsError> {
         let call = self.client.start_execution();
         let call = call
-            .state_machine_arn(execution.state_machine())
+            .state_machine_arn(start.state_machine.as_str())
             .name(name)
-            .set_input(seen.input);
+            .set_input(start.input.clone());
         match call.send().await {
-            Ok(_) => {}
-            Err(error) if error.code() == Some("ExecutionAlreadyExists") => {}
-            Err(error) => return Err(translate(&error)),
+            Err(error) if error.code() != Some("ExecutionAlreadyExists") => Err(translate(&error)),
+            Ok(_) | Err(_) => start.execution(name),
         }
-        Ok(execution.sibling(name))
     }
 
     async fn seal(&self, lock: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {

@@ -12,7 +12,7 @@ use lockstep::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, FailedStart,
     LockKey, TaskToken, Timestamp,
 };
-use lockstep::executions::{Executions, ExecutionsError, StateEnd, names};
+use lockstep::executions::{Executions, ExecutionsError, Start, StateEnd, names};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -248,20 +248,16 @@ impl Executions for SimExecutions {
         Ok(())
     }
 
-    async fn check_start(&self, _: &ExecutionArn) -> Result<(), ExecutionsError> {
-        Err(ExecutionsError::Denied(
-            "no operator starts a run in this world".into(),
-        ))
+    async fn start_of(&self, _: &ExecutionArn) -> Result<Option<Start>, ExecutionsError> {
+        Err(no_operator())
     }
 
-    async fn start_again(
-        &self,
-        _: &ExecutionArn,
-        _: &str,
-    ) -> Result<Option<ExecutionArn>, ExecutionsError> {
-        Err(ExecutionsError::Denied(
-            "no operator starts a run in this world".into(),
-        ))
+    async fn check_start(&self, _: &Start, _: &LockKey) -> Result<bool, ExecutionsError> {
+        Err(no_operator())
+    }
+
+    async fn start(&self, _: &Start, _: &str) -> Result<ExecutionArn, ExecutionsError> {
+        Err(no_operator())
     }
 
     async fn seal(&self, _: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
@@ -300,4 +296,8 @@ impl Executions for SimExecutions {
         }
         Ok(end)
     }
+}
+
+fn no_operator() -> ExecutionsError {
+    ExecutionsError::Denied("no operator starts a run in this world".into())
 }

@@ -1,14 +1,15 @@
-//! The request to start a run of a lock again.
+//! The request to start a run of a lock.
 
 use super::{InvalidRequest, audit};
-use lockstep::contract::text;
-use lockstep_core::domain::{AuditNote, Invalid, LockKey, Retention, RunKey};
+use crate::schedules::ScheduleName;
+use lockstep::contract::{parse_time, quoted, text};
+use lockstep_core::domain::{AuditNote, Invalid, LockKey, Retention, RunKey, Timestamp};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Starts the workflow of a lock's latest run again, with the same input. The new execution acquires the lock as any
-/// other does.
+/// Starts the workflow of a lock's latest run again, with the same input; or what a tick of a schedule starts. The new
+/// execution acquires the lock as any other does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -16,10 +17,19 @@ pub struct StartRequest {
     /// The name of the lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// The run key of the run to start again, in place of the latest run. A success of the key is forgotten first.
+    /// The run key of the run to start again, in place of the latest run. A success of the key is forgotten first. With
+    /// `schedule`, the run key that its input has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub again: Option<String>,
+    /// A schedule of EventBridge Scheduler, or a rule of the default event bus with a schedule, whose input the run has in
+    /// place of the latest run's: its ARN, `GROUP/NAME` of a schedule, or its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
+    pub schedule: Option<String>,
+    /// The scheduled time that the input of `schedule` is filled in with (RFC 3339), not later than now. Default: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_time: Option<String>,
     /// `true` checks everything and starts nothing. Default `false`.
     #[serde(default)]
     pub dry_run: bool,
@@ -41,8 +51,10 @@ pub struct StartRequest {
 pub struct CheckedStart {
     /// The lock.
     pub lock: LockKey,
-    /// The run key of the run to start again.
+    /// The run key whose success is forgotten.
     pub again: Option<RunKey>,
+    /// The schedule whose input the run has, and the time that was scheduled, to the second.
+    pub schedule: Option<(ScheduleName, Timestamp)>,
     /// Whether nothing is started.
     pub dry_run: bool,
     /// What makes the name of the execution unique.
@@ -52,11 +64,15 @@ pub struct CheckedStart {
 }
 
 impl StartRequest {
-    /// Checks every field. The history keeps the act for `retention`.
+    /// Checks every field, at the time `now`. The history keeps the act for `retention`.
     ///
     /// # Errors
     /// The first field that breaks its rule.
-    pub fn check(self, retention: Retention) -> Result<CheckedStart, InvalidRequest> {
+    pub fn check(
+        self,
+        retention: Retention,
+        now: Timestamp,
+    ) -> Result<CheckedStart, InvalidRequest> {
         let again = self
             .again
             .as_ref()
@@ -65,11 +81,34 @@ impl StartRequest {
         Ok(CheckedStart {
             lock: text("lock", &self.lock, LockKey::new)?,
             again: again.transpose()?,
+            schedule: self.tick(now)?,
             dry_run: self.dry_run,
             id: id.transpose()?,
             audit: audit(&self.actor, &self.note, retention)?,
         })
     }
+
+    fn tick(&self, now: Timestamp) -> Result<Option<(ScheduleName, Timestamp)>, InvalidRequest> {
+        const TIME: &str = "scheduledTime";
+        let schedule = self.schedule.as_ref();
+        let schedule = schedule.map(|name| text("schedule", name, ScheduleName::new));
+        let Some(time) = &self.scheduled_time else {
+            let now = |name| (name, to_the_second(now));
+            return Ok(schedule.transpose()?.map(now));
+        };
+        let at = parse_time(TIME, time)?;
+        let wrong = |rule| Err(InvalidRequest::new(TIME, quoted(time), rule));
+        match schedule.transpose()? {
+            None => wrong("given only together with schedule"),
+            Some(_) if at > now => wrong("a time that is not later than now"),
+            Some(name) => Ok(Some((name, to_the_second(at)))),
+        }
+    }
+}
+
+/// What was scheduled has no fractions of a second.
+fn to_the_second(time: Timestamp) -> Timestamp {
+    Timestamp::from_millis(time.millis() / 1000 * 1000)
 }
 
 /// The characters that the name of an execution may have everywhere
