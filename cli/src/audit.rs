@@ -1,6 +1,6 @@
 //! `lockstep audit`: which state machines of an account ran twice at once, before anything is deployed.
 //!
-//! Reading order: [`run`] and [`schedule`] (what is known), [`overlap`] and [`replay`] (what follows from it), [`advice`]
+//! Reading order: [`run`] and [`schedule`] (what is known), [`overlap`], [`replay`] and [`missed`] (what follows from it), [`advice`]
 //! (what it speaks for), [`report`] (the figures together). Those are pure. [`api`], [`client`] and [`pace`] are the
 //! calls, [`journal`] is the state that an interrupted audit leaves, and [`read`] reads an account with them. [`table`] and
 //! [`html`] print the report.
@@ -11,6 +11,7 @@ mod client;
 mod found;
 mod html;
 mod journal;
+mod missed;
 mod overlap;
 mod pace;
 mod progress;
@@ -26,6 +27,7 @@ use crate::args::audit::AuditArgs;
 use crate::args::operate::Format;
 use crate::exit::{EarlyExit, Exit};
 use crate::log;
+use crate::operate::screen::Screen;
 use crate::operate::{error_text, finish, print};
 use crate::platform::aws::{Loaded, operators_config};
 use crate::platform::file;
@@ -37,7 +39,8 @@ use journal::{Journal, Question};
 use lockstep::clock::{Clock, SystemClock};
 use read::Reader;
 use report::Report;
-use std::path::Path;
+use std::fs::canonicalize;
+use std::path::{Path, PathBuf};
 
 /// Reads the account and prints the report.
 pub(crate) async fn audit(args: AuditArgs) -> Exit {
@@ -51,6 +54,13 @@ pub(crate) async fn audit(args: AuditArgs) -> Exit {
 }
 
 async fn read(args: &AuditArgs) -> Result<Found, EarlyExit> {
+    let file = |path: &PathBuf| canonicalize(path).unwrap_or_else(|_| path.clone());
+    if let (Some(state), Some(html)) = (&args.state, &args.html)
+        && file(state) == file(html)
+    {
+        let text = format!("--state and --html name one file: {}", html.display());
+        return Err((Exit::CONFIGURATION, text));
+    }
     let Loaded { sdk, region } = operators_config().await?;
     let now = SystemClock.now().millis();
     let (journal, until) = match &args.state {
@@ -122,7 +132,7 @@ fn print_report(args: &AuditArgs, report: &Report) -> Exit {
         return Exit::CANNOT_WRITE;
     }
     let text = match args.output {
-        Format::Table => Ok(table::text(report)),
+        Format::Table => Ok(table::text(report, &Screen::new(false))),
         Format::Json => serde_json::to_string_pretty(report).map(|json| format!("{json}\n")),
     };
     match text {

@@ -31,6 +31,7 @@ use screen::Screen;
 use serde_json::{Map, Value, json};
 pub(crate) use show::show;
 pub(crate) use start::start;
+use std::collections::HashSet;
 use std::io::{ErrorKind, Write, stdout};
 
 /// Most entries of one page.
@@ -69,11 +70,11 @@ async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
     if let Some(every) = args.watch {
         return watch::list(&view, &request, every, args.layout.wide).await;
     }
-    let Rows { found, first, .. } = rows_of(&view, request, "locks", u32::MAX).await?;
+    let rows = rows_of(&view, request, "locks", u32::MAX).await?;
     let screen = Screen::new(args.layout.wide);
-    print_rows(screen, args.output, "locks", LOCKS, &found, "no lock")?;
+    print_rows(screen, args.output, "locks", LOCKS, &rows, "no lock")?;
     if args.output == RowFormat::Table {
-        print(&new_locks(screen, &first["newLocks"]))?;
+        print(&new_locks(screen, &rows.first["newLocks"]))?;
     }
     Ok(Exit::OK)
 }
@@ -128,13 +129,15 @@ async fn rows_of(
     most: u32,
 ) -> Result<Rows, ActError> {
     let mut request = without_null(request);
-    let (mut found, mut first) = (Vec::new(), None);
+    let (mut found, mut first, mut problems) = (Vec::new(), None, HashSet::new());
     loop {
         let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
         request["limit"] = json!(left.clamp(1, PAGE));
         let mut page = view.act(&request).await?;
         // Starts that the log of events could not show. The rest of the page is complete.
-        if let Some(problem) = page["problem"].as_str() {
+        if let Some(problem) = page["problem"].as_str()
+            && problems.insert(problem.to_owned())
+        {
             crate::log::print_line(problem);
         }
         if let Value::Array(rows) = page[field].take() {
@@ -187,13 +190,18 @@ fn print_rows<const N: usize>(
     output: RowFormat,
     field: &str,
     columns: [Column; N],
-    found: &[Value],
+    rows: &Rows,
     none: &str,
 ) -> Result<(), ActError> {
+    let found = &rows.found;
     match output {
         RowFormat::Table => print(&rows::as_table(&screen, columns, found, none)),
         RowFormat::Csv => print(&rows::as_csv(columns, found)),
-        RowFormat::Json => print(&format!("{}\n", json!({ field: found }))),
+        RowFormat::Json => {
+            let mut whole = without_null(rows.first.clone());
+            whole[field] = json!(found);
+            print(&format!("{whole}\n"))
+        }
     }
 }
 

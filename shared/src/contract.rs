@@ -13,6 +13,7 @@ mod exclusive_run;
 mod failure;
 mod grant;
 mod heartbeat;
+mod hidden;
 mod options;
 mod parse;
 mod policy;
@@ -35,6 +36,7 @@ pub use exclusive_run::{ExclusiveRunInput, STARTED_BY, StartExecution, WorkInput
 pub use failure::WorkFailure;
 pub use grant::Grant;
 pub use heartbeat::{CheckedHeartbeat, HeartbeatRequest, HeartbeatResponse};
+pub use hidden::is_hidden;
 pub use options::{LockOptions, Range, word, word_or_null};
 pub use parse::{InvalidRequest, fields_of, parse, parse_both, parse_time, quoted, text};
 pub use policy::{CatchUp, OnPaused, OnSkip, Overlap, Stale, WhenQueueFull};

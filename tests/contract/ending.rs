@@ -1,6 +1,6 @@
 //! A holder that is ending is waited for, and a redriven run waits for its last attempt.
 
-use crate::faulty::Faulty;
+use crate::faulty::{Behind, Faulty};
 use crate::functions::Functions;
 use crate::operate::evict;
 use crate::scene::{
@@ -102,6 +102,20 @@ async fn an_acquire_waits_for_the_end_of_an_earlier_attempt_alone_a_second_betwe
         let case = format!("{same}, {waits}, {silent}, {calls}: {answer}");
         assert_eq!(seen, (seconds, learns), "{case}");
     }
+}
+
+/// Its predecessor fails while the call waits for it to end: a delivery of the same tick would be dropped for a run that
+/// has not done the work.
+#[tokio::test]
+async fn an_acquire_that_waited_answers_by_what_the_lock_is_then() {
+    let same = json!({ "runKey": "tick" });
+    let (functions, grant) = working(&same).await;
+    let table = Faulty::behind_a_read(&functions, grant, Behind::Failed);
+    let ask = merged(run_of("b", same), &json!({ "waitForEnding": true }));
+
+    let answer = functions.acquire_on(&table, ask).await.unwrap();
+
+    assert_eq!(answer["status"], "granted", "{answer}");
 }
 
 /// A heartbeat that was under way at the end, or a redrive that is not described yet, has renewed the

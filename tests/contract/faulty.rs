@@ -48,6 +48,7 @@ pub(crate) struct Faulty<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Behind {
     Released,
+    Failed,
     Renewed,
 }
 
@@ -189,6 +190,7 @@ impl LockStore for Faulty<'_> {
         if let Some((functions, grant, what)) = behind {
             match what {
                 Behind::Released => functions.succeed(&grant).await,
+                Behind::Failed => functions.finish(&grant, "failed").await,
                 Behind::Renewed => functions.renew(&grant).await,
             };
         }

@@ -104,6 +104,24 @@ async fn requests_for_two_locks_at_one_time_start_two_executions() {
     assert_eq!(started(&functions).len(), 4);
 }
 
+/// The first answer was lost, before the history had the start.
+#[tokio::test]
+async fn a_start_without_an_answer_is_in_the_history_after_its_repetition() {
+    let functions = Functions::new();
+    ran(&functions, "monday", json!({}), "succeeded").await;
+    functions.start(&[&started_x()]);
+
+    for _ in 0..2 {
+        let again = functions.operate(start(&json!({ "id": "x" }))).await;
+        assert_eq!(again.unwrap()["status"], "started");
+    }
+
+    let history = functions.history_page().await;
+    let entries = history["entries"].as_array().unwrap().iter();
+    let starts = entries.filter(|entry| entry["outcome"] == "started");
+    assert_eq!(starts.count(), 1, "{history}");
+}
+
 #[tokio::test]
 async fn a_run_that_is_under_way_is_the_latest_one() {
     let functions = Functions::new();

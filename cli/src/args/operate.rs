@@ -348,6 +348,9 @@ pub(crate) struct StartArgs {
     /// The scheduled time that the input of the schedule is filled in with, as 2026-03-01T06:00:00Z [default: now]
     #[arg(long, value_name = "TIME", requires = "schedule")]
     pub(crate) scheduled_time: Option<String>,
+    /// The id of the start: with the id of an earlier start, nothing more is started [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
     /// Say what would be started, and start nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,

@@ -23,7 +23,8 @@ pub(super) struct Suggestion {
 #[derive(Debug)]
 pub(super) struct Figures<'a> {
     pub(super) overlaps: &'a Overlaps,
-    pub(super) doubles: usize,
+    /// How many overlaps are of runs that started within a second.
+    pub(super) doubled: usize,
     pub(super) queue: Queue,
     /// The durations of the runs that succeeded, sorted.
     pub(super) succeeded: &'a [u64],
@@ -53,9 +54,9 @@ fn policy(figures: &Figures<'_>) -> Vec<Suggestion> {
         reason,
     };
     let skip = |reason: String| vec![overlap("skip", reason)];
-    if figures.doubles >= met {
+    if figures.doubled >= met {
         return skip(format!(
-            "{met} starts met another run, and as many came within a second of another start: deliveries of one tick"
+            "{met} starts met another run that had started within a second: deliveries of one tick"
         ));
     }
     if queue.grows {
@@ -142,7 +143,7 @@ mod tests {
         };
         let mut figures = Figures {
             overlaps: &overlaps,
-            doubles: 1,
+            doubled: 1,
             queue: Queue {
                 waited: 5,
                 longest_wait: MINUTE,
@@ -172,7 +173,7 @@ mod tests {
 
         let called = suggested(|_| {});
         let growing = suggested(|figures| figures.queue.grows = true);
-        let doubled = suggested(|figures| figures.doubles = 4);
+        let doubled = suggested(|figures| figures.doubled = 4);
         let scheduled = suggested(|figures| figures.intervals = &HOURLY);
         let alone = suggested(|figures| figures.overlaps = &NONE);
 

@@ -8,7 +8,7 @@ mod timeline;
 mod view;
 
 use super::report::{Audited, Report};
-use super::table::{HEADS, heading, lines, row};
+use super::table::{HEADS, heading, lines, missed_ticks, row};
 use lockstep_operate::widget::html::Html;
 
 /// Most state machines in the table.
@@ -27,6 +27,10 @@ pub(super) fn page(report: &Report) -> String {
     if overlapping > 0 {
         legend(&mut html);
     }
+    let missed = report.notable().filter(|machine| machine.ticks.missed > 0);
+    let missed =
+        missed.map(|machine| format!("{}: {}", machine.name, missed_ticks(&machine.ticks)));
+    list(&mut html, "Ticks without a start", missed.take(ROWS));
     for (index, machine) in report.overlapping().take(MACHINES).enumerate() {
         detail(&mut html, report, machine, &anchor(index));
     }

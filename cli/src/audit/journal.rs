@@ -18,7 +18,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// How each file begins.
 const BEGIN: &[u8] = b"{\"lockstepAudit\"";
 const NO_STATE: &str = "it is no state of an audit; name another file";
@@ -100,6 +100,9 @@ impl Journal {
         let file = options.open(path).map_err(|error| unusable(path, &error))?;
         let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
         let mut file = locked.map_err(|_| wrong("another audit uses it".into()))?;
+        if file.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(wrong("it is no regular file; name another one".into()));
+        }
         let mut bytes = Vec::new();
         let read = file.read_to_end(&mut bytes);
         read.map_err(|error| unusable(path, &error))?;

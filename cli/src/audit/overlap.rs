@@ -76,6 +76,12 @@ pub(super) fn steps(spans: &[Span]) -> Vec<Step> {
     steps
 }
 
+/// Counts the pairs of runs that overlapped and started within a second.
+pub(super) fn doubled(overlaps: &Overlaps, spans: &[Span]) -> usize {
+    let together = |(run, met): &&(usize, usize)| spans[*run].start - spans[*met].start <= TOGETHER;
+    overlaps.pairs.iter().filter(together).count()
+}
+
 /// Counts the starts within a second of the start before.
 pub(super) fn doubles(spans: &[Span]) -> usize {
     let together = |pair: &&[Span]| pair[1].start - pair[0].start <= TOGETHER;

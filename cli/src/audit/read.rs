@@ -165,6 +165,8 @@ impl Reader {
                 enabled: rule.enabled,
                 from: None,
                 to: None,
+                changed: None,
+                flexible: 0,
             }));
         }
         Ok(found)

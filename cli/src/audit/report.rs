@@ -2,19 +2,23 @@
 
 mod fields;
 
-pub(super) use fields::{Audited, Drawn, Durations, Report, Scheduled};
+pub(super) use fields::{Audited, Drawn, Durations, Replayed, Report, Scheduled, Ticking};
 
 use super::advice::{Figures, suggest};
 use super::found::{Found, Machine};
-use super::overlap::{Overlaps, doubles, overlaps};
+use super::missed::{Ticks, ticks};
+use super::overlap::{Overlaps, doubled, doubles, overlaps};
 use super::replay::{Replay, replay};
 use super::run::{Run, Span, Status, percentile, spans, within};
 use super::schedule::{Interval, Schedule};
-use fields::{Endings, Example, Overlapping, Queued, Replace, Replayed, Skip};
+use fields::{Endings, Example, MissedTick, Overlapping, Queued, Replace, Skip};
 use lockstep::domain::{Timestamp, rfc3339};
 
 /// Overlapping runs that the report names, for each state machine.
 const EXAMPLES: usize = 5;
+
+/// Times of missed ticks that the report names, for each state machine.
+const MISSED: usize = 100;
 
 /// Part of the name that CloudFormation gives exclusive-run: the logical ID in the template of Lockstep.
 const EXCLUSIVE_RUN: &str = "ExclusiveRunStateMachine";
@@ -24,7 +28,7 @@ pub(super) const UNSEEN: [&str; 6] = [
     "Work that no workflow starts: tasks that a schedule or a service runs directly, and cron inside of a container.",
     "Executions of Express state machines, and executions that closed more than 90 days ago.",
     "Runs that started before the window, also where they ran on into it.",
-    "What started a run: ListExecutions returns no input, so starts by hand and by callers look like those of a schedule.",
+    "What started a run: ListExecutions returns no input, so starts by hand and by callers look like those of a schedule, and count as the start of a tick.",
     "Locks of your own: executions that wait for each other overlap here, and the work that they guard does not.",
     "Other Regions and other accounts.",
 ];
@@ -60,10 +64,23 @@ impl Report {
         }
     }
 
+    /// The state machines that something is said of: runs overlapped, or ticks had no start.
+    pub(super) fn notable(&self) -> impl Iterator<Item = &Audited> {
+        let all = self.state_machines.iter();
+        all.filter(|machine| machine.has_overlaps() || machine.ticks.missed > 0)
+    }
+
     /// The state machines whose runs overlapped, without exclusive-run.
     pub(super) fn overlapping(&self) -> impl Iterator<Item = &Audited> {
         let all = self.state_machines.iter();
-        all.filter(|machine| machine.overlaps.runs > 0 && !machine.is_exclusive_run)
+        all.filter(|machine| machine.has_overlaps())
+    }
+}
+
+impl Audited {
+    /// Whether its runs overlapped. Those of exclusive-run do while they wait.
+    pub(super) fn has_overlaps(&self) -> bool {
+        self.overlaps.runs > 0 && !self.is_exclusive_run
     }
 }
 
@@ -80,12 +97,15 @@ fn audited(
     let replay = replay(&spans);
     let intervals: Vec<_> = schedules.iter().map(|s| s.interval(since, until)).collect();
     let is_exclusive_run = machine.name.contains(EXCLUSIVE_RUN);
-    let enabled = schedules.iter().zip(&intervals).filter(|(s, _)| s.enabled);
-    let ticking: Vec<Interval> = enabled.filter_map(|(_, interval)| *interval).collect();
+    let live = schedules.iter().zip(&intervals);
+    let live = live.filter(|(schedule, _)| schedule.is_live(until));
+    let ticking: Vec<Interval> = live.filter_map(|(_, interval)| *interval).collect();
+    let starts: Vec<u64> = spans.iter().map(|span| span.start).collect();
+    let ticks = ticks(&schedules, &starts, since, until);
     let succeeded = lengths_of(&runs, &spans, |run| run.status == Status::Succeeded);
     let suggestions = suggest(&Figures {
         overlaps: &overlaps,
-        doubles: doubles(&spans),
+        doubled: doubled(&overlaps, &spans),
         queue: replay.queue,
         succeeded: &succeeded,
         intervals: &ticking,
@@ -100,8 +120,9 @@ fn audited(
         schedules: schedules
             .iter()
             .zip(&intervals)
-            .map(|(schedule, interval)| scheduled(schedule, *interval))
+            .map(|(schedule, interval)| scheduled(schedule, *interval, until))
             .collect(),
+        ticks: ticking_of(&ticks),
         overlaps: overlapping(&runs, &overlaps),
         double_starts: doubles(&spans),
         replay: replayed(replay),
@@ -152,14 +173,30 @@ fn durations(lengths: &[u64]) -> Option<Durations> {
     })
 }
 
-fn scheduled(schedule: &Schedule, interval: Option<Interval>) -> Scheduled {
+fn scheduled(schedule: &Schedule, interval: Option<Interval>, until: u64) -> Scheduled {
     Scheduled {
         name: schedule.name.clone(),
         source: schedule.source,
         expression: schedule.expression.clone(),
         timezone: schedule.timezone.clone(),
         enabled: schedule.enabled,
+        ticks: schedule.is_live(until),
         interval_seconds: interval.map(|interval| seconds(interval.shortest)),
+    }
+}
+
+fn ticking_of(ticks: &Ticks) -> Ticking {
+    let latest = ticks.missed.iter().rev().take(MISSED);
+    let missed = latest.map(|(at, of)| MissedTick {
+        at: time(*at),
+        count: of.count,
+        schedules: of.schedules.clone(),
+    });
+    Ticking {
+        count: ticks.count,
+        late: ticks.late,
+        missed: ticks.missed.values().map(|of| of.count).sum(),
+        latest_missed: missed.collect(),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,10 @@ pub(super) struct Schedule {
     pub(super) from: Option<u64>,
     /// Milliseconds since 1970 after which it does not tick.
     pub(super) to: Option<u64>,
+    /// Milliseconds since 1970 of its last change; `None` for a rule, which does not tell it.
+    pub(super) changed: Option<u64>,
+    /// Milliseconds after a tick within which it starts the state machine.
+    pub(super) flexible: u64,
 }
 
 /// Which service a schedule is one of.
@@ -43,7 +48,7 @@ pub(super) enum Source {
     Scheduler,
 }
 
-/// The intervals between ticks, in milliseconds.
+/// The intervals between ticks, in milliseconds; the longest with the flexible window of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) shortest: u64,
@@ -51,6 +56,13 @@ pub(super) struct Interval {
 }
 
 impl Schedule {
+    /// Whether it ticks at the time `now`: it is enabled, has begun and has not ended.
+    pub(super) fn is_live(&self, now: u64) -> bool {
+        let has_begun = self.from.is_none_or(|from| from <= now);
+        let has_ended = self.to.is_some_and(|to| to < now);
+        self.enabled && has_begun && !has_ended
+    }
+
     /// The intervals between its ticks from `since` to `until`. `None` for an expression that cannot be read, and for
     /// one with fewer than two ticks in that time.
     pub(super) fn interval(&self, since: u64, until: u64) -> Option<Interval> {
@@ -58,18 +70,18 @@ impl Schedule {
         if let Some(every) = rate(expression) {
             return Some(Interval {
                 shortest: every,
-                longest: every,
+                longest: every + self.flexible,
             });
         }
         let ticks = self.ticks(since, until, MOST_TICKS);
         let gaps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
         Some(Interval {
             shortest: gaps().min()?,
-            longest: gaps().max()?,
+            longest: gaps().max()? + self.flexible,
         })
     }
 
-    /// The first ticks of a cron expression from `since` to `until`, in milliseconds since 1970; `most` at most. Those of a
+    /// The first ticks of a cron expression, or that of a one-time schedule, from `since` to `until`, in milliseconds since 1970; `most` at most. Those of a
     /// rate are not known: they count from a time that no call returns.
     pub(super) fn ticks(&self, since: u64, until: u64, most: usize) -> Vec<u64> {
         let expression = self.expression.as_deref().unwrap_or_default();
@@ -77,17 +89,21 @@ impl Schedule {
             Some(name) => TimeZone::get(name).ok(),
             None => Some(TimeZone::UTC),
         };
-        let (Some(cron), Some(zone)) = (cron(expression), zone) else {
+        let Some(zone) = zone else {
             return Vec::new();
         };
         let first = since.max(self.from.unwrap_or(0));
         let last = until.min(self.to.unwrap_or(u64::MAX));
+        let Some(cron) = cron(expression) else {
+            let once = once(expression, &zone).into_iter();
+            return once.filter(|at| (first..=last).contains(at)).collect();
+        };
         ticks_of(&cron, zone, first, last).take(most).collect()
     }
 }
 
 /// The interval of `rate(value unit)`, in milliseconds.
-fn rate(expression: &str) -> Option<u64> {
+pub(super) fn rate(expression: &str) -> Option<u64> {
     let inner = expression.strip_prefix("rate(")?.strip_suffix(')')?;
     let (value, unit) = inner.trim().split_once(' ')?;
     let minutes = match unit.trim() {
@@ -98,6 +114,14 @@ fn rate(expression: &str) -> Option<u64> {
     };
     let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
     value.checked_mul(minutes * 60_000)
+}
+
+/// The time of `at(yyyy-mm-ddThh:mm:ss)`.
+fn once(expression: &str, zone: &TimeZone) -> Option<u64> {
+    let inner = expression.strip_prefix("at(")?.strip_suffix(')')?;
+    let time: DateTime = inner.trim().parse().ok()?;
+    let time = time.to_zoned(zone.clone()).ok()?;
+    u64::try_from(time.timestamp().as_millisecond()).ok()
 }
 
 /// Reads `cron(minutes hours day-of-month month day-of-week year)`.
@@ -117,18 +141,24 @@ fn cron(expression: &str) -> Option<Cron> {
     parser.parse(&format!("0 {}", fields.join(" "))).ok()
 }
 
-/// The ticks of `cron` from `first` to `last`. A local time that a change of clocks leaves out has no tick, as in the
-/// Scheduler; the library moves it behind the change.
+/// The ticks of `cron` from `first` to `last`. A local time that a change of clocks leaves out has no tick, and one that
+/// comes twice has one, as in the Scheduler
+/// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#daylist-savings-time>). The library moves
+/// the first behind the change, and has both of the second.
 fn ticks_of(cron: &Cron, zone: TimeZone, first: u64, last: u64) -> impl Iterator<Item = u64> {
     let begin = i64::try_from(first).ok();
     let begin = begin.and_then(|millis| Timestamp::from_millisecond(millis).ok());
     let mut from = begin.map(|begin| begin.to_zoned(zone));
     let mut inclusive = true;
+    let mut latest = None;
     let all = std::iter::from_fn(move || {
         let found: Zoned = cron.find_next_occurrence(from.as_ref()?, inclusive).ok()?;
         inclusive = false;
         from = Some(found.clone());
-        let exists = cron.is_time_matching(&found).unwrap_or(false);
+        let local = found.datetime();
+        let is_new = latest.is_none_or(|latest| local > latest);
+        latest = latest.max(Some(local));
+        let exists = is_new && cron.is_time_matching(&found).unwrap_or(false);
         let millis = u64::try_from(found.timestamp().as_millisecond()).ok()?;
         Some((millis, exists))
     });
@@ -155,6 +185,8 @@ mod tests {
             enabled: true,
             from: None,
             to: None,
+            changed: None,
+            flexible: 0,
         }
     }
 
@@ -217,6 +249,13 @@ mod tests {
         ];
         assert_eq!(daily, times);
         assert_eq!(left_out, ["2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"]);
+        let back = schedule("cron(0/30 * * * ? *)", zone);
+        let back = back.ticks(at("2026-10-24T23:30:00Z"), at("2026-10-25T02:00:00Z"), 100);
+        let minutes: Vec<_> = back
+            .windows(2)
+            .map(|two| (two[1] - two[0]) / 60_000)
+            .collect();
+        assert_eq!(minutes, [30, 30, 90], "2:00 and 2:30 come twice");
         let unknown = schedule("cron(0 6 * * ? *)", Some("Mars/Olympus"));
         assert!(ticks(&unknown, window.0, window.1).is_empty());
     }
@@ -242,6 +281,16 @@ mod tests {
             let minutes = found.map(|found| (found.shortest / MINUTE, found.longest / MINUTE));
             assert_eq!(minutes, expected, "{expression}");
         }
+    }
+
+    #[test]
+    fn a_one_time_schedule_ticks_at_its_local_time() {
+        let once = schedule("at(2026-06-02T06:00:00)", Some("Europe/Berlin"));
+
+        let found = ticks(&once, "2026-06-01T00:00:00Z", "2026-06-09T00:00:00Z");
+
+        assert_eq!(found, ["2026-06-02T04:00:00Z"]);
+        assert!(ticks(&once, "2026-06-03T00:00:00Z", "2026-06-09T00:00:00Z").is_empty());
     }
 
     #[test]

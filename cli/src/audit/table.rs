@@ -1,17 +1,19 @@
-//! The report for people, in at most 120 columns.
+//! The report for people, as wide as the terminal.
 
-use super::report::{Audited, Report, Scheduled};
+use super::report::{Audited, Replayed, Report, Scheduled, Ticking};
 use super::text::{counted, fitted, short};
 use crate::operate::screen::{Screen, whole_seconds as whole_second};
 use crate::operate::table::{plain, table};
+use lockstep::contract::is_hidden;
 
-/// Columns of a name in the table, and of a line of text.
+/// Columns of a name in the table.
 const NAME: usize = 36;
-const LINE: usize = 118;
-/// Column at which the text of a line begins, after its label.
+/// Columns of a label.
 const INDENT: usize = 14;
+/// Missed ticks that are named.
+const NAMED: usize = 3;
 
-pub(super) const HEADS: [&str; 10] = [
+pub(super) const HEADS: [&str; 11] = [
     "STATE MACHINE",
     "RUNS",
     "FAILED",
@@ -22,24 +24,25 @@ pub(super) const HEADS: [&str; 10] = [
     "OVERLAPS",
     "AT ONCE",
     "DOUBLE",
+    "MISSED",
 ];
 
 /// The report as text.
-pub(super) fn text(report: &Report) -> String {
+pub(super) fn text(report: &Report, screen: &Screen) -> String {
     let mut text = format!("{}\n\n", heading(report).join("\n"));
     let rows: Vec<_> = report.state_machines.iter().map(row).collect();
     text.push_str(&table(
-        &Screen::new(false),
+        screen,
         HEADS,
         &plain(rows),
         "no Standard state machine whose executions could be listed",
     ));
-    for machine in report.overlapping() {
-        text.push_str(&detail(machine));
+    for machine in report.notable() {
+        text.push_str(&detail(screen, machine));
     }
     let not_seen = report.not_seen.iter();
     let not_seen = not_seen.map(|of| format!("{}: {}", of.name, of.reason));
-    section(&mut text, "Not seen", not_seen);
+    section(&mut text, screen, "Not seen", not_seen);
     let denied = report.denied.iter();
     let denied = denied.map(|of| {
         format!(
@@ -47,9 +50,10 @@ pub(super) fn text(report: &Report) -> String {
             of.action, of.lacks, of.error
         )
     });
-    section(&mut text, "Denied", denied);
+    section(&mut text, screen, "Denied", denied);
     section(
         &mut text,
+        screen,
         "No audit sees",
         report.cannot_see.iter().map(|&line| line.to_owned()),
     );
@@ -71,7 +75,7 @@ pub(super) fn heading(report: &Report) -> [String; 2] {
     ]
 }
 
-pub(super) fn row(machine: &Audited) -> [String; 10] {
+pub(super) fn row(machine: &Audited) -> [String; 11] {
     let lengths = machine.durations;
     let length = |of: fn(&super::report::Durations) -> f64| {
         lengths
@@ -80,8 +84,8 @@ pub(super) fn row(machine: &Audited) -> [String; 10] {
     };
     let endings = machine.endings;
     let unsuccessful = endings.failed + endings.timed_out + endings.aborted;
-    let enabled = machine.schedules.iter().filter(|of| of.enabled);
-    let intervals = enabled.filter_map(|of| of.interval_seconds);
+    let ticking = machine.schedules.iter().filter(|of| of.ticks);
+    let intervals = ticking.filter_map(|of| of.interval_seconds);
     let every = intervals.min_by(f64::total_cmp);
     let overlaps = &machine.overlaps;
     [
@@ -95,71 +99,45 @@ pub(super) fn row(machine: &Audited) -> [String; 10] {
         overlaps.runs.to_string(),
         overlaps.most_at_once.to_string(),
         machine.double_starts.to_string(),
+        match machine.ticks.count {
+            0 => "-".into(),
+            _ => machine.ticks.missed.to_string(),
+        },
     ]
 }
 
-/// A name as a cell: cut, and without control characters, which a terminal would obey.
+/// A name as a cell, cut.
 fn shown(name: &str) -> String {
-    fitted(name, NAME).replace(char::is_control, "\u{FFFD}")
+    fitted(name, NAME).replace(is_hidden, "\u{FFFD}")
 }
 
-fn detail(machine: &Audited) -> String {
-    let mut text = format!(
-        "\n{}\n",
-        fitted(&machine.name, LINE).replace(char::is_control, "\u{FFFD}")
-    );
+fn detail(screen: &Screen, machine: &Audited) -> String {
+    let mut text = String::from("\n");
+    push(&mut text, screen, "", &machine.name);
     for (label, line) in lines(machine) {
-        push(&mut text, label, &line);
+        push(&mut text, screen, &format!("  {label:<INDENT$}"), &line);
     }
     text
 }
 
-/// What is said of a state machine with overlaps, each with its label.
+/// What is said of a state machine, each with its label.
 pub(super) fn lines(machine: &Audited) -> Vec<(&'static str, String)> {
-    let overlaps = &machine.overlaps;
-    let replay = machine.replay;
-    let queue = replay.queue;
-    let mut lines = vec![(
-        "overlaps",
-        format!(
-            "{} of {} started while another ran, {} in all, {} at once; {} within a second of another",
-            overlaps.runs,
-            counted(machine.runs, "run"),
-            short(overlaps.seconds),
-            overlaps.most_at_once,
-            counted(machine.double_starts, "start"),
-        ),
-    )];
+    let mut lines = Vec::new();
+    if machine.has_overlaps() {
+        lines.push(("overlaps", overlaps(machine)));
+    }
+    if machine.ticks.missed > 0 {
+        lines.push(("missed", missed_ticks(&machine.ticks)));
+    }
     lines.extend(
         machine
             .schedules
             .iter()
             .map(|of| ("schedule", schedule(of))),
     );
-    let growth = if queue.grows {
-        "; it would have kept growing"
-    } else {
-        ""
-    };
-    lines.extend([
-        (
-            "with skip",
-            format!("{} skipped", counted(replay.skip.skipped, "run")),
-        ),
-        (
-            "with queue",
-            format!(
-                "{} waiting, the longest {}, at most {} in the queue{growth}",
-                counted(queue.waited, "run"),
-                short(queue.longest_wait_seconds),
-                queue.longest_queue,
-            ),
-        ),
-        (
-            "with replace",
-            format!("{} stopped", counted(replay.replace.stopped, "run")),
-        ),
-    ]);
+    if machine.has_overlaps() {
+        lines.extend(replayed(machine.replay));
+    }
     let suggestions = machine.suggestions.iter();
     lines.extend(suggestions.map(|of| {
         let value = of
@@ -171,6 +149,67 @@ pub(super) fn lines(machine: &Audited) -> Vec<(&'static str, String)> {
     lines
 }
 
+fn overlaps(machine: &Audited) -> String {
+    let overlaps = &machine.overlaps;
+    format!(
+        "{} of {} started while another ran, {} in all, {} at once; {} within a second of another",
+        overlaps.runs,
+        counted(machine.runs, "run"),
+        short(overlaps.seconds),
+        overlaps.most_at_once,
+        counted(machine.double_starts, "start"),
+    )
+}
+
+/// How many ticks had no start, and the latest of them.
+pub(super) fn missed_ticks(ticks: &Ticking) -> String {
+    let latest = ticks.latest_missed.iter().take(NAMED).map(|tick| {
+        let schedules = tick.schedules.join(" or ");
+        format!("{} of {schedules}", whole_second(&tick.at))
+    });
+    let latest: Vec<_> = latest.collect();
+    let late = match ticks.late {
+        0 => String::new(),
+        late => format!(", {late} a late one"),
+    };
+    let more = match ticks.latest_missed.len() > NAMED {
+        true => ", …",
+        false => "",
+    };
+    format!(
+        "{} of {} had no start{late}: {}{more}",
+        ticks.missed,
+        counted(ticks.count, "tick"),
+        latest.join(", ")
+    )
+}
+
+/// What each overlap policy would have done.
+fn replayed(replay: Replayed) -> [(&'static str, String); 3] {
+    let Replayed {
+        skip,
+        queue,
+        replace,
+    } = replay;
+    let growth = if queue.grows {
+        "; it would have kept growing"
+    } else {
+        ""
+    };
+    let waited = format!(
+        "{} waiting, the longest {}, at most {} in the queue{growth}",
+        counted(queue.waited, "run"),
+        short(queue.longest_wait_seconds),
+        queue.longest_queue,
+    );
+    let run = |count| counted(count, "run");
+    [
+        ("with skip", format!("{} skipped", run(skip.skipped))),
+        ("with queue", waited),
+        ("with replace", format!("{} stopped", run(replace.stopped))),
+    ]
+}
+
 /// A schedule with its expression and interval.
 pub(super) fn schedule(of: &Scheduled) -> String {
     let expression = of.expression.as_deref().unwrap_or("an event pattern");
@@ -179,7 +218,11 @@ pub(super) fn schedule(of: &Scheduled) -> String {
     let interval = of
         .interval_seconds
         .map(|every| format!(", every {}", short(every)));
-    let disabled = if of.enabled { "" } else { ", disabled" };
+    let disabled = match (of.enabled, of.ticks) {
+        (false, _) => ", disabled",
+        (true, false) => ", not begun or ended",
+        (true, true) => "",
+    };
     format!(
         "{}: {expression}{zone}{}{disabled}",
         of.name,
@@ -187,40 +230,20 @@ pub(super) fn schedule(of: &Scheduled) -> String {
     )
 }
 
-fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+fn section(text: &mut String, screen: &Screen, title: &str, lines: impl Iterator<Item = String>) {
     let mut lines = lines.peekable();
     if lines.peek().is_some() {
         text.push_str(&format!("\n{title}\n"));
     }
     for line in lines {
-        push(text, "-", &line);
+        push(text, screen, "  - ", &line);
     }
 }
 
-/// Appends a line with its label, wrapped at words. A word that is longer than a line is cut.
-fn push(text: &mut String, label: &str, line: &str) {
-    let indent = if label == "-" { 4 } else { INDENT + 2 };
-    let mut out = format!("  {label}");
-    out.push_str(&" ".repeat(indent - out.len()));
-    let mut column = indent;
-    for word in line.split_whitespace() {
-        let word = fitted(word, LINE - indent).replace(char::is_control, "\u{FFFD}");
-        let width = word
-            .chars()
-            .map(|c| if c.is_ascii() { 1 } else { 2 })
-            .sum::<usize>();
-        if column > indent && column + 1 + width > LINE {
-            out.push_str(&format!("\n{}", " ".repeat(indent)));
-            column = indent;
-        }
-        if column > indent {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(&word);
-        column += width;
-    }
-    text.push_str(&out);
+/// Appends a line behind its `label`, wrapped.
+fn push(text: &mut String, screen: &Screen, label: &str, line: &str) {
+    let line = line.replace(is_hidden, "\u{FFFD}");
+    text.push_str(&screen.labelled(label, &line));
     text.push('\n');
 }
 
@@ -229,12 +252,16 @@ mod tests {
     use super::super::report::tests::account;
     use super::*;
 
+    fn screen() -> Screen {
+        Screen::plain(Some(120), "2026-03-01T06:00:00Z")
+    }
+
     #[test]
     fn no_line_is_wider_than_120_columns() {
         let (wide, long) = ("夜".repeat(80), "nightly-".repeat(10));
         let report = account(&[(&wide, 90_000, 900_000), (&long, 3, 500)]);
 
-        let text = text(&report);
+        let text = text(&report, &screen());
 
         let columns = |line: &str| {
             line.chars()
@@ -248,14 +275,15 @@ mod tests {
 
     #[test]
     fn a_name_moves_no_cursor() {
-        let report = account(&[("etl\u{1b}[2J", 20, 1_500)]);
+        let report = account(&[("etl\u{1b}[2J\u{202e}", 20, 1_500)]);
 
-        assert!(!text(&report).contains('\u{1b}'));
+        let text = text(&report, &screen());
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     }
 
     #[test]
     fn a_state_machine_with_overlaps_is_described() {
-        let text = text(&account(&[("etl", 30, 1_500), ("calm", 3, 10)]));
+        let text = text(&account(&[("etl", 30, 1_500), ("calm", 3, 10)]), &screen());
 
         for line in [
             "2 state machines of eu-west-1: 1 with overlaps",

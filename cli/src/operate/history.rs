@@ -2,7 +2,7 @@
 
 use super::function::{ActError, Function, Surface};
 use super::screen::Screen;
-use super::{HISTORY, Rows, entries_for_people, finish, print_rows, rows_of};
+use super::{HISTORY, entries_for_people, finish, print_rows, rows_of};
 use crate::args::operate::{HistoryArgs, RowFormat};
 use crate::exit::Exit;
 use crate::log;
@@ -44,8 +44,8 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
     } else {
         u32::MAX
     };
-    let Rows { found, more, .. } = rows_of(&view, request, "entries", most).await?;
-    let mut entries = found;
+    let mut rows = rows_of(&view, request, "entries", most).await?;
+    let entries = &mut rows.found;
     if let Some(from) = ended_from {
         entries.retain(|entry| at(entry) >= from);
     }
@@ -53,7 +53,7 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
         entries.sort_by_key(|entry| Reverse(at(entry)));
     }
     let last = usize::try_from(args.last).unwrap_or(usize::MAX);
-    if more || entries.len() > last {
+    if rows.more || entries.len() > last {
         log::print_line(format!(
             "the latest {last} entries; there are more (--last)"
         ));
@@ -64,14 +64,14 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
         None => "no entry".to_owned(),
     };
     if args.output == RowFormat::Table {
-        entries = entries_for_people(&entries);
+        *entries = entries_for_people(entries);
     }
     print_rows(
         Screen::new(args.layout.wide),
         args.output,
         "entries",
         HISTORY,
-        &entries,
+        &rows,
         &none,
     )?;
     Ok(Exit::OK)

@@ -2,6 +2,7 @@
 
 use super::screen::{Screen, Tone, tone, whole_seconds};
 use super::table::{self, Cell, NOTHING};
+use lockstep::contract::is_hidden;
 use lockstep::domain::length_text;
 use serde_json::Value;
 
@@ -119,10 +120,10 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// A value as text for a terminal: `-` for nothing, and no control character, which a terminal would obey.
+/// A value as text for a terminal: `-` for nothing, and without characters that a terminal obeys or hides.
 pub(super) fn shown(value: &Value) -> String {
     // Holders, notes and progress are texts of others.
-    let text = text_of(value).replace(char::is_control, "\u{FFFD}");
+    let text = text_of(value).replace(is_hidden, "\u{FFFD}");
     if text.is_empty() {
         NOTHING.into()
     } else {

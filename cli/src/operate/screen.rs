@@ -105,6 +105,20 @@ impl Screen {
         }
     }
 
+    /// `line` behind its `label`, wrapped to the column where it begins.
+    pub(crate) fn labelled(&self, label: &str, line: &str) -> String {
+        let indent = " ".repeat(label.len());
+        let layout = |width| {
+            options(width)
+                .initial_indent(label)
+                .subsequent_indent(&indent)
+        };
+        match self.width {
+            Some(width) => fill(line, layout(width)),
+            None => format!("{label}{line}"),
+        }
+    }
+
     /// `text` in the colour of `tone`.
     pub(super) fn painted(&self, tone: Tone, text: &str) -> String {
         let style = match tone {

@@ -10,9 +10,15 @@ use super::screen::Screen;
 use super::{finish, print};
 use crate::args::operate::{Format, StartArgs};
 use crate::exit::Exit;
+use crate::platform::clock::sleep;
 use crate::platform::env::random_id;
 use crate::platform::terminal::ask;
 use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Repetitions of a start without a clear answer, and the pause before each.
+const REPEATS: u32 = 2;
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Starts the run, after a question.
 pub(crate) async fn start(args: StartArgs) -> Exit {
@@ -20,10 +26,11 @@ pub(crate) async fn start(args: StartArgs) -> Exit {
 }
 
 async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
+    let id = args.id.clone().unwrap_or_else(random_id);
     let mut request = audited(
         json!({
             "act": "start", "lock": args.lock, "again": args.again, "schedule": args.schedule,
-            "scheduledTime": args.scheduled_time, "id": random_id(), "dryRun": true,
+            "scheduledTime": args.scheduled_time, "id": id, "dryRun": true,
         }),
         &args.act,
     )?;
@@ -46,7 +53,7 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
         }
     }
     request["dryRun"] = json!(false);
-    let started = operate.act(&request).await?;
+    let started = start_once(&operate, &request, &id).await?;
     match args.act.output {
         Format::Json => print(&format!("{started}\n"))?,
         Format::Table => {
@@ -55,6 +62,27 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
         }
     }
     Ok(Exit::OK)
+}
+
+/// Starts the run. Without a clear answer it may have been started: the same request says so, and starts nothing more.
+async fn start_once(operate: &Function, request: &Value, id: &str) -> Result<Value, ActError> {
+    let mut repeats = 0;
+    loop {
+        match operate.act(request).await {
+            Err(error) if error.exit == Exit::UNAVAILABLE && repeats < REPEATS => {
+                repeats += 1;
+                sleep(PAUSE).await;
+            }
+            Err(error) if error.exit == Exit::UNAVAILABLE || error.exit == Exit::FAILED => {
+                let text = format!(
+                    "{}; it may have been started: repeat it with --id {id}",
+                    error.text
+                );
+                return Err(ActError { text, ..error });
+            }
+            answer => return answer,
+        }
+    }
 }
 
 /// What would be started, and what it would meet.

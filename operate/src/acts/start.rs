@@ -52,6 +52,9 @@ where
     let origin = Origin::of(deps, schedules, &request, &name).await?;
     let response = would_start(&request, &origin);
     if let Some(started) = started_before(deps, &request, &origin.start, &name).await? {
+        if !request.dry_run {
+            note(deps, &request, &started).await?;
+        }
         let message = format!("{started} was started by an earlier request with this id");
         return Ok(answered(response, &started, message));
     }
@@ -102,7 +105,10 @@ async fn start<P: Ports>(
     start: &Start,
     name: &str,
     taken: Option<RunKey>,
-) -> Result<ExecutionArn, Error> {
+) -> Result<ExecutionArn, Error>
+where
+    P::Store: LockIndex,
+{
     let CheckedStart { lock, audit, .. } = request;
     if let Some(run_key) = taken {
         let (lock, audit) = (lock.clone(), audit.clone());
@@ -121,12 +127,33 @@ async fn start<P: Ports>(
         freed?;
     }
     let started = deps.executions.start(start, name).await?;
+    note(deps, request, &started).await?;
+    Ok(started)
+}
+
+/// Notes the start in the history, once: the request that has started the execution may have got no answer.
+async fn note<P: Ports>(
+    deps: &Deps<P>,
+    request: &CheckedStart,
+    started: &ExecutionArn,
+) -> Result<(), Error>
+where
+    P::Store: LockIndex,
+{
+    let CheckedStart { lock, audit, .. } = request;
+    let note = format!("{started}: {}", audit.note);
+    let of_start = format!("{started}: ");
+    let acts = deps.store().acts(lock).await?;
+    let mut notes = acts.iter().filter_map(|act| act.note.as_ref());
+    if notes.any(|note| note.starts_with(&of_start)) {
+        return Ok(());
+    }
     let noted = AuditNote {
-        note: format!("{started}: {}", audit.note),
+        note,
         ..audit.clone()
     };
     deps.carry_out(lock, &Command::NoteStart(noted)).await?;
-    Ok(started)
+    Ok(())
 }
 
 fn answered(response: StartResponse, started: &ExecutionArn, message: String) -> StartResponse {

@@ -1,6 +1,7 @@
 //! Writes HTML. Text and values of attributes are escaped; names of elements and attributes are part of the
 //! program.
 
+use lockstep::contract::is_hidden;
 use serde_json::Value;
 
 /// HTML in the making.
@@ -105,8 +106,7 @@ impl Html {
 }
 
 /// Escapes text for elements and for attributes in double quotes
-/// (<https://html.spec.whatwg.org/multipage/parsing.html>). Control characters become U+FFFD, as a parser
-/// would make of some of them.
+/// (<https://html.spec.whatwg.org/multipage/parsing.html>). Characters that nobody would see become U+FFFD.
 fn escape(text: &str, out: &mut String) {
     for character in text.chars() {
         match character {
@@ -115,7 +115,7 @@ fn escape(text: &str, out: &mut String) {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            control if control.is_control() => out.push(char::REPLACEMENT_CHARACTER),
+            hidden if is_hidden(hidden) => out.push(char::REPLACEMENT_CHARACTER),
             other => out.push(other),
         }
     }

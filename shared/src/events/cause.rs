@@ -5,6 +5,7 @@
 //! those may be. So of a JSON only the fields that are known to describe the failure are shown, and
 //! of one with no such field nothing.
 
+use crate::contract::is_hidden;
 use lockstep_core::domain::TaskArn;
 use serde::Deserialize;
 
@@ -133,7 +134,7 @@ fn without_json(text: &str) -> String {
 /// The text in one line of at most [`SHORT_MAX`] characters.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<_> = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
+        .split(|c: char| c.is_whitespace() || is_hidden(c))
         .filter(|word| !word.is_empty())
         .collect();
     let line = words.join(" ");

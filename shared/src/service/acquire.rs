@@ -61,6 +61,8 @@ struct Checked {
     freed: Option<HolderId>,
     /// Whether the response to the request may have changed.
     changed: bool,
+    /// Whether the checks waited for an attempt to end. Holders may have released meanwhile.
+    waited: bool,
     /// An earlier attempt at the same run of which it is not known whether it has ended.
     unsettled: Option<HolderId>,
 }
@@ -139,10 +141,10 @@ impl<P: Ports> Call<'_, P> {
         let mut checked = self.check_holders(&result).await;
         // A waiting state that a recovery has granted a permit is woken like any other.
         let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
-        if checked.changed && !is_queued {
+        if (checked.changed || checked.waited) && !is_queued {
             result = self.execute().await;
             // A run that lost its permit under `yield` by this check keeps its key until its end is known.
-            if run_in_flight(&result).is_some() {
+            if checked.changed && run_in_flight(&result).is_some() {
                 let of_run = self.check_holders(&result).await;
                 checked.unsettled = of_run.unsettled;
                 if of_run.changed {
@@ -236,6 +238,7 @@ impl<P: Ports> Call<'_, P> {
         for check in 0..=RECHECKS {
             if check > 0 {
                 self.deps.clock().sleep(RECHECK_AFTER).await;
+                checked.waited = true;
             }
             let (mut running, mut doubted) = (Vec::new(), None);
             for suspect @ (holder, lease) in suspects {

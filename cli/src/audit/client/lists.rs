@@ -5,6 +5,7 @@ use crate::audit::api::{Api, CallError};
 use crate::audit::found::{Machine, machine_of};
 use crate::audit::run::{Run, Status};
 use crate::audit::schedule::{Schedule, Source};
+use aws_sdk_scheduler::types::FlexibleTimeWindow;
 use aws_sdk_sfn::types::{ExecutionListItem, StateMachineType};
 use aws_smithy_types::DateTime;
 use serde::{Deserialize, Serialize};
@@ -169,6 +170,8 @@ impl Client {
                 .is_none_or(|state| state.as_str() != "DISABLED"),
             from: found.start_date().and_then(millis),
             to: found.end_date().and_then(millis),
+            changed: found.last_modification_date().and_then(millis),
+            flexible: flexible(found.flexible_time_window()),
         });
         Ok(Page {
             items: schedule.into_iter().collect(),
@@ -182,6 +185,15 @@ impl Listed {
     pub(in crate::audit) fn full_name(&self) -> String {
         format!("{}/{}", self.group, self.name)
     }
+}
+
+/// The window in milliseconds; the Scheduler gives it in minutes.
+fn flexible(window: Option<&FlexibleTimeWindow>) -> u64 {
+    let minutes = window.and_then(FlexibleTimeWindow::maximum_window_in_minutes);
+    minutes
+        .and_then(|minutes| u64::try_from(minutes).ok())
+        .unwrap_or(0)
+        * 60_000
 }
 
 fn run_of(found: &ExecutionListItem) -> Run {

@@ -40,6 +40,7 @@ pub(in crate::audit) struct Audited {
     /// `None` without a run.
     pub(in crate::audit) durations: Option<Durations>,
     pub(in crate::audit) schedules: Vec<Scheduled>,
+    pub(in crate::audit) ticks: Ticking,
     pub(in crate::audit) overlaps: Overlapping,
     /// Starts within a second of the start before.
     pub(in crate::audit) double_starts: usize,
@@ -91,8 +92,35 @@ pub(in crate::audit) struct Scheduled {
     pub(in crate::audit) expression: Option<String>,
     pub(in crate::audit) timezone: Option<String>,
     pub(in crate::audit) enabled: bool,
+    /// Whether it ticks: it is enabled, has begun and has not ended.
+    pub(in crate::audit) ticks: bool,
     /// The shortest time between two ticks.
     pub(in crate::audit) interval_seconds: Option<f64>,
+}
+
+/// The ticks of the schedules, and those without a start.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct Ticking {
+    pub(in crate::audit) count: usize,
+    /// Ticks whose start came after the next tick.
+    pub(in crate::audit) late: usize,
+    /// Ticks without a start.
+    pub(in crate::audit) missed: usize,
+    /// The latest of these, the newest first.
+    pub(in crate::audit) latest_missed: Vec<MissedTick>,
+}
+
+/// Ticks at one time, of which some had no start.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::audit) struct MissedTick {
+    /// RFC 3339.
+    pub(in crate::audit) at: String,
+    /// How many had none.
+    pub(in crate::audit) count: usize,
+    /// The schedules that ticked then.
+    pub(in crate::audit) schedules: Vec<String>,
 }
 
 /// How runs overlapped.

@@ -1,0 +1,296 @@
+//! Ticks of schedules after which no run started.
+//!
+//! ```text
+//!  ticks   |02:00          |03:00          |04:00          |05:00
+//!  starts    x                               x x             x
+//!            of 02:00                        of 04:00, and late of 03:00
+//! ```
+//!
+//! A start belongs to the tick before it, and a start that is left over to a tick before that had none: both services
+//! deliver again for up to a day
+//! (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_RetryPolicy.html>,
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-retry-policy.html>).
+
+use super::schedule::{Schedule, rate};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Most ticks of a schedule that are looked at: a minute's for 90 days.
+const MOST_TICKS: usize = 129_600;
+
+/// Longest time in which a tick is delivered again.
+const LATE: u64 = 86_400_000;
+
+/// Time that a delivery takes at most, beside its flexible window: Scheduler keeps to the minute.
+const DELIVERY: u64 = 120_000;
+
+/// The ticks of a state machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ticks {
+    /// How many there were.
+    pub(super) count: usize,
+    /// How many had their start only after the next tick.
+    pub(super) late: usize,
+    /// Those without a start, by their times, with the schedules that ticked then. Where one of several had a start, which
+    /// one is not known.
+    pub(super) missed: BTreeMap<u64, Missed>,
+}
+
+/// Ticks at one time, of which some had no start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missed {
+    /// How many had none.
+    pub(super) count: usize,
+    /// The schedules that ticked.
+    pub(super) schedules: Vec<String>,
+}
+
+/// A tick, by the time until which a start is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Tick {
+    end: u64,
+    at: u64,
+}
+
+/// Finds the start of each tick of `schedules` from `since` to `until`. `starts` are sorted.
+pub(super) fn ticks(schedules: &[Schedule], starts: &[u64], since: u64, until: u64) -> Ticks {
+    let live = schedules.iter().filter(|schedule| schedule.is_live(until));
+    let live: Vec<&Schedule> = live.collect();
+    let mut expected = Vec::new();
+    let mut named: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for schedule in &live {
+        let begin = known_since(schedule, starts, since);
+        let end = until.saturating_sub(schedule.flexible + DELIVERY);
+        let times = match schedule.expression.as_deref().and_then(rate) {
+            // Its ticks count from the start before. Beside another schedule that may be one of the other.
+            Some(every) if live.len() == 1 => paced(starts, every, begin, end),
+            Some(_) => Vec::new(),
+            None => schedule.ticks(begin, end, MOST_TICKS),
+        };
+        for (index, at) in times.iter().copied().enumerate() {
+            let end = times.get(index + 1).copied().unwrap_or(until + 1);
+            expected.push(Tick { end, at });
+            named.entry(at).or_default().push(schedule.name.clone());
+        }
+    }
+    expected.sort_by_key(|tick| tick.at);
+    let count = expected.len();
+    let (mut missed, spare) = matched(&expected, starts);
+    let late = missed.len();
+    made_up(&mut missed, spare);
+    Ticks {
+        count,
+        late: late - missed.len(),
+        missed: by_time(&missed, &named),
+    }
+}
+
+/// Since when the ticks of a schedule are known: since its last change. A rule does not tell when it was changed, so its
+/// ticks are known from the first start on.
+fn known_since(schedule: &Schedule, starts: &[u64], since: u64) -> u64 {
+    match (schedule.changed, starts.first()) {
+        (Some(changed), _) => changed.max(since),
+        (None, Some(first)) => *first,
+        (None, None) => u64::MAX,
+    }
+}
+
+/// The ticks of a rate: each start from `begin` on, and between two starts as many as fit.
+fn paced(starts: &[u64], every: u64, begin: u64, end: u64) -> Vec<u64> {
+    let mut ticks: Vec<u64> = Vec::new();
+    for start in starts.iter().copied().filter(|start| *start >= begin) {
+        while let Some(next) = ticks.last().map(|last| last + every)
+            && start > next + every / 2
+        {
+            ticks.push(next);
+        }
+        // A start soon after the one before is no tick of its own.
+        if ticks.last().is_none_or(|last| start > last + every / 2) {
+            ticks.push(start);
+        }
+    }
+    while let Some(next) = ticks.last().map(|last| last + every)
+        && next <= end
+    {
+        ticks.push(next);
+    }
+    ticks
+}
+
+/// Gives each start to the open tick that ends first. Returns the ticks without a start, and the starts without a tick.
+fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
+    let (mut missed, mut spare) = (Vec::new(), Vec::new());
+    let mut open: BinaryHeap<Reverse<Tick>> = BinaryHeap::new();
+    let mut coming = ticks.iter().copied().peekable();
+    for start in starts.iter().copied() {
+        while let Some(tick) = coming.next_if(|tick| tick.at <= start) {
+            open.push(Reverse(tick));
+        }
+        let mut own = None;
+        while own.is_none()
+            && let Some(Reverse(tick)) = open.pop()
+        {
+            match tick.end > start {
+                true => own = Some(tick),
+                false => missed.push(tick),
+            }
+        }
+        if own.is_none() {
+            spare.push(start);
+        }
+    }
+    missed.extend(open.into_iter().map(|Reverse(tick)| tick));
+    missed.extend(coming);
+    missed.sort_by_key(|tick| tick.at);
+    (missed, spare)
+}
+
+/// Removes the ticks that a later start without a tick may be of.
+fn made_up(missed: &mut Vec<Tick>, spare: Vec<u64>) {
+    for start in spare {
+        let fits = |tick: &Tick| tick.at < start && start <= tick.at + LATE;
+        if let Some(index) = missed.iter().position(fits) {
+            missed.remove(index);
+        }
+    }
+}
+
+fn by_time(missed: &[Tick], named: &BTreeMap<u64, Vec<String>>) -> BTreeMap<u64, Missed> {
+    let mut times: BTreeMap<u64, Missed> = BTreeMap::new();
+    for tick in missed {
+        let entry = times.entry(tick.at).or_default();
+        entry.count += 1;
+        entry.schedules = named.get(&tick.at).cloned().unwrap_or_default();
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Source;
+    use super::*;
+
+    const MINUTE: u64 = 60_000;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+
+    /// A schedule that was changed last before all time.
+    fn schedule(name: &str, expression: &str) -> Schedule {
+        Schedule {
+            name: name.into(),
+            source: Source::Scheduler,
+            machine: String::new(),
+            expression: Some(expression.into()),
+            timezone: None,
+            enabled: true,
+            from: None,
+            to: None,
+            changed: Some(0),
+            flexible: 0,
+        }
+    }
+
+    /// The hours of the ticks that were missed in the first `days` days, and how many were late.
+    fn missed(schedules: &[Schedule], starts: &[u64], days: u64) -> (Vec<u64>, usize) {
+        let found = ticks(schedules, starts, 0, days * DAY);
+        (
+            found.missed.keys().map(|at| at / HOUR).collect(),
+            found.late,
+        )
+    }
+
+    #[test]
+    fn a_tick_without_a_start_before_the_next_one_is_missed() {
+        let hourly = [schedule("hourly", "cron(0 * * * ? *)")];
+        let seconds = |hour: u64| hour * HOUR + 2_000;
+        let all: Vec<u64> = (0..24).map(seconds).collect();
+        let without = |left_out: &[u64]| -> Vec<u64> {
+            let kept = (0..24).filter(|hour| !left_out.contains(hour));
+            kept.map(seconds).collect()
+        };
+
+        assert_eq!(missed(&hourly, &all, 1), (vec![], 0));
+        assert_eq!(
+            missed(&hourly, &without(&[3, 4, 23]), 1),
+            (vec![3, 4, 23], 0)
+        );
+        assert_eq!(missed(&hourly, &[], 1).0.len(), 24);
+    }
+
+    #[test]
+    fn a_start_that_comes_after_the_next_tick_is_late_and_one_by_hand_too() {
+        let hourly = [schedule("hourly", "cron(0 * * * ? *)")];
+        // The ticks of 3 and 4 come with that of 5.
+        let mut starts: Vec<u64> = (0..24).filter(|hour| ![3, 4].contains(hour)).collect();
+        starts.extend([5, 5]);
+        let mut starts: Vec<u64> = starts.into_iter().map(|hour| hour * HOUR + 100).collect();
+        starts.sort_unstable();
+
+        assert_eq!(missed(&hourly, &starts, 1), (vec![], 2));
+        let nightly = [schedule("nightly", "cron(0 2 * * ? *)")];
+        let by_hand = [2 * HOUR, DAY + 9 * HOUR];
+        assert_eq!(missed(&nightly, &by_hand, 2), (vec![], 0));
+    }
+
+    #[test]
+    fn ticks_of_one_time_are_named_together() {
+        let two = [
+            schedule("a", "cron(0 2 * * ? *)"),
+            schedule("b", "cron(0 2 * * ? *)"),
+        ];
+
+        let found = ticks(&two, &[2 * HOUR + 5], 0, DAY);
+
+        let expected = Missed {
+            count: 1,
+            schedules: vec!["a".into(), "b".into()],
+        };
+        assert_eq!(found.count, 2);
+        assert_eq!(found.missed, [(2 * HOUR, expected)].into());
+    }
+
+    #[test]
+    fn a_rate_ticks_from_the_start_before() {
+        let rate = [schedule("rate", "rate(1 hour)")];
+        let starts = [7, 67, 68, 247, 307].map(|minute| minute * MINUTE);
+
+        let found = ticks(&rate, &starts, 0, 400 * MINUTE);
+
+        let minutes: Vec<u64> = found.missed.keys().map(|at| at / MINUTE).collect();
+        assert_eq!(minutes, [127, 187, 367]);
+        let beside = [rate[0].clone(), schedule("b", "cron(0 0 1 1 ? 2099)")];
+        assert_eq!(ticks(&beside, &starts, 0, 400 * MINUTE).count, 0);
+    }
+
+    #[test]
+    fn ticks_that_nobody_knows_of_are_not_missed() {
+        let nightly = schedule("nightly", "cron(0 2 * * ? *)");
+        let changed = Schedule {
+            changed: Some(2 * DAY),
+            ..nightly.clone()
+        };
+        let rule = Schedule {
+            changed: None,
+            ..nightly.clone()
+        };
+        let disabled = Schedule {
+            enabled: false,
+            ..nightly.clone()
+        };
+        let ended = Schedule {
+            to: Some(3 * DAY),
+            ..nightly.clone()
+        };
+        let flexible = Schedule {
+            flexible: 23 * HOUR,
+            ..nightly
+        };
+
+        assert_eq!(missed(&[changed], &[], 4).0, [50, 74]);
+        assert_eq!(missed(std::slice::from_ref(&rule), &[], 4).0, [0; 0]);
+        assert_eq!(missed(&[rule], &[2 * DAY], 4).0, [50, 74]);
+        assert_eq!(missed(&[disabled], &[], 4).0, [0; 0]);
+        assert_eq!(missed(&[ended], &[], 4).0, [0; 0]);
+        assert_eq!(missed(&[flexible], &[], 4).0, [2, 26, 50]);
+    }
+}

@@ -1,0 +1,41 @@
+//! Characters that a text must not bring to a reader.
+
+/// Whether `character` is one that a terminal obeys, or that makes a reader see another text than is there: a control
+/// character, a mark that turns the direction of a text, or one without width
+/// (<https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing>).
+///
+/// The joiners U+200C and U+200D are not among them: words of several languages need them.
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{AD}'
+                | '\u{61C}'
+                | '\u{180E}'
+                | '\u{200B}'
+                | '\u{200E}'..='\u{200F}'
+                | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}'
+                | '\u{FEFF}'
+                | '\u{FFF9}'..='\u{FFFB}'
+                | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_not_what_it_looks_like_has_hidden_characters() {
+        for character in [
+            '\n', '\u{1b}', '\u{202E}', '\u{2066}', '\u{200B}', '\u{FEFF}',
+        ] {
+            assert!(is_hidden(character), "{character:?}");
+        }
+        for character in ['a', ' ', 'é', '夜', 'א', '…', '\u{200D}'] {
+            assert!(!is_hidden(character), "{character:?}");
+        }
+    }
+}
