@@ -122,24 +122,33 @@ async fn account(sdk: &SdkConfig) -> Result<String, EarlyExit> {
 }
 
 fn print_report(args: &AuditArgs, report: &Report) -> Exit {
-    if let Some(path) = &args.html
-        && let Err(error) = file::write_whole(path, &html::page(report))
-    {
-        log::print_line(format!(
-            "--html {} cannot be written: {error}",
-            path.display()
-        ));
-        return Exit::CANNOT_WRITE;
-    }
     let text = match args.output {
         Format::Table => Ok(table::text(report, &Screen::new(false))),
         Format::Json => serde_json::to_string_pretty(report).map(|json| format!("{json}\n")),
     };
     match text {
-        Ok(text) => finish(print(&text).map(|()| Exit::OK)),
+        Ok(text) => match finish(print(&text).map(|()| Exit::OK)) {
+            Exit::OK => write_html(args, report),
+            exit => exit,
+        },
         Err(error) => {
             log::print_line(format!("the report cannot be written as JSON: {error}"));
             Exit::FAILED
+        }
+    }
+}
+
+/// The page comes last: if it cannot be written, the report is there all the same.
+fn write_html(args: &AuditArgs, report: &Report) -> Exit {
+    let Some(path) = &args.html else {
+        return Exit::OK;
+    };
+    match file::write_whole(path, &html::page(report)) {
+        Ok(()) => Exit::OK,
+        Err(error) => {
+            let path = path.display();
+            log::print_line(format!("--html {path} cannot be written: {error}"));
+            Exit::CANNOT_WRITE
         }
     }
 }

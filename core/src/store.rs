@@ -132,6 +132,8 @@ pub struct LocksPage {
 pub struct HistoryPage {
     /// The runs, newest first.
     pub runs: Vec<Run>,
+    /// How many more runs of the page cannot be read.
+    pub unreadable: usize,
     /// The token behind which the next page starts; `None` after the last page.
     pub next: Option<FencingToken>,
 }

@@ -52,6 +52,11 @@ def put(name, runs, schedule):
         client("scheduler").create_schedule(
             Name=f"{name}-tick", ScheduleExpression=schedule, State="DISABLED" if "minute" in schedule else "ENABLED",
             FlexibleTimeWindow={"Mode": "OFF"}, Target={"Arn": arn, "RoleArn": role(), "Input": "{}"})
+    past(arn, runs)
+
+
+def past(arn, runs):
+    """Put runs, (start, stop, status) in milliseconds, into the past of a state machine."""
     for first in range(0, len(runs), CHUNK):
         part = runs[first:first + CHUNK]
         order = {"stateMachineArn": arn, "executions": [

@@ -8,6 +8,7 @@ mod resumed;
 use crate::support::{Inside, assert_refused, output, scratch};
 use account::Account;
 use counted::{Counted, Times};
+use lockstep::domain::{Timestamp, rfc3339};
 use lockstep_tests::stack::{now, pause};
 use lockstep_tests::wire::{Fault, Wire};
 use serde_json::{Value, json};
@@ -102,7 +103,9 @@ async fn schedules_and_rules_of_a_machine_stand_beside_its_runs() {
             Some("arn:aws:states:us-east-1:000000000000:stateMachine:x"),
         )
         .await;
-    account.rule("tick", "rate(5 minutes)", &machine).await;
+    account
+        .rule("tick", "rate(5 minutes)", "DISABLED", &machine)
+        .await;
     let day = 86_400_000;
     let runs: Vec<_> = (1..29)
         .map(|n| (now() - n * day, now() - n * day + 60_000))
@@ -130,6 +133,46 @@ async fn schedules_and_rules_of_a_machine_stand_beside_its_runs() {
     ];
     let expected = expected.map(|(name, seconds)| (name.to_owned(), json!(seconds)));
     assert_eq!(intervals, expected.into(), "{found:#}");
+}
+
+#[tokio::test]
+async fn a_tick_that_started_nothing_is_named_with_its_schedule() {
+    let inside = Inside::open().await;
+    let account = Account::new(&inside, "audit-missed");
+    let machine = account.machine("nightly", "STANDARD").await;
+    let day = 86_400_000;
+    // Twelve hours from now: the stack itself ticks meanwhile nowhere near.
+    let hour = (now() / 3_600_000 + 12) % 24;
+    let tick = |days: u64| (now() / day - days) * day + hour * 3_600_000;
+    let rule = account.name("tick");
+    account
+        .rule(
+            "tick",
+            &format!("cron(0 {hour} * * ? *)"),
+            "ENABLED",
+            &machine,
+        )
+        .await;
+    let lost = [3, 4, 7];
+    let runs = (1..=10).filter(|days| !lost.contains(days));
+    let runs: Vec<_> = runs
+        .map(|days| (tick(days) + 900, tick(days) + 60_000))
+        .collect();
+    account.past(&machine, &runs).await;
+
+    let found = report(account.audit(&["--output", "json"])).await;
+    let (_, table, _) = output(account.audit(&[])).await;
+
+    let ticks = &found["stateMachines"][0]["ticks"];
+    let named = |days: &u64| {
+        let at = rfc3339(Timestamp::from_millis(tick(*days)));
+        json!({ "at": at, "count": 1, "schedules": [rule] })
+    };
+    let expected: Vec<Value> = lost.iter().map(named).collect();
+    assert_eq!(ticks["latestMissed"], json!(expected), "{found:#}");
+    assert_eq!((&ticks["missed"], &ticks["late"]), (&json!(3), &json!(0)));
+    assert!(table.contains("3 of "), "{table}");
+    assert!(table.contains(" had no start: "), "{table}");
 }
 
 #[tokio::test]

@@ -243,6 +243,26 @@ async fn a_start_asks_and_is_refused_where_nothing_can_be_started() {
     assert!(why.contains("an execution of Step Functions"), "{why}");
 }
 
+/// The function dies once the run is started. The command asks again under the same id.
+#[tokio::test]
+async fn a_start_whose_function_dies_starts_one_run() {
+    let (inside, lock) = Inside::with_lock("operators-start-dies").await;
+    let stack = &inside.stack;
+    let input = stack.batch_input(&lock).seconds(0.2);
+    assert!(stack.run(&input, 60).await.ran());
+    let operate = stack.output("OperateFunctionArn");
+    stack.kill_after(operate, "write", &lock).await;
+
+    let (code, out, stderr) = act(&inside, &["start", &lock, "--yes", "--output", "json"]).await;
+
+    assert_eq!(code, 0, "{stderr}");
+    stack.wait_fired(&lock, 1, 1).await;
+    let started: Value = serde_json::from_str(&out).expect("JSON");
+    let started = started["executionArn"].as_str().expect("an ARN");
+    assert!(stack.wait(started, 60).await.ran());
+    assert_eq!(stack.containers(&lock, 60).await.len(), 2);
+}
+
 #[tokio::test]
 async fn each_mistake_is_one_line_with_the_code_for_it() {
     let (inside, lock) = Inside::with_lock("operators-wrong").await;
@@ -264,6 +284,11 @@ async fn each_mistake_is_one_line_with_the_code_for_it() {
         (&["history", &lock, "--all"], 64, "--all"),
         (&["evict", &lock, "--force", "--abandon"], 64, "HOLDER"),
         (&["start", &lock, "--dry-run", "--yes"], 64, "--yes"),
+        (
+            &["start", &lock, "--scheduled-time", "now"],
+            64,
+            "--schedule",
+        ),
         (&["show", &lock, "--watch=0s"], 64, "--watch"),
     ] {
         let mut command = inside.command(args);

@@ -64,8 +64,14 @@ def questions():
            lambda: ["history", "--prefix", "nightly/", "--from", day], 0, ["paused", "jo@example.com"])
     yield ("The maintenance is over.", None,
            lambda: ["resume", "--prefix", "nightly/", "--note", "upgrade done"], 0, ["resumed: 2"])
+    yield ("EventBridge had an outage. Which ticks came to nothing?", lambda: situations.outage("ledger-close"),
+           lambda: ["audit", "ledger-close", "--since", "12h"], 0, ["2 of ", "had no start", "ledger-close-tick"])
+    yield ("The statements of 2:00 never came. How are they run now, as they would have been?",
+           lambda: situations.scheduled("statements"),
+           lambda: ["start", "statements", "--schedule", "statements", "--scheduled-time", "2026-03-01T02:00:00Z", "--yes",
+                    "--note", "the tick never came"], 0, ["started", "at 2026-03-01T02:00:00Z"])
     yield ("The export has to run now, once more.", None,
-           lambda: ["start", "export", "--yes", "--note", "the file was late"], 0, ["is started with the input of"])
+           lambda: ["start", "export", "--yes", "--note", "the file was late"], 0, ["started", "with the"])
     yield ("Everything has to stop, also batches that have not run yet.", None,
            lambda: ["pause", "--all", "--note", "the database is restored"], 0, ["locks that have not run yet are paused"])
     yield ("A batch was deployed in between. Why did it not run?", lambda: situations.ask_once("fresh"),

@@ -7,7 +7,8 @@ import urllib.request
 from datetime import datetime, timezone
 
 from evaluate import stack_outputs
-from probes.support import client, ended, start, wait_for
+import account
+from probes.support import client, ended, role, start, wait_for
 from stackctl.settings import ROOT, architecture
 
 STACK, FIXTURE = stack_outputs("lockstep"), stack_outputs("lockstep-fixture")
@@ -145,6 +146,24 @@ def missing(lock):
     found = lambda: [event for page in pages.paginate(logGroupName=STACK["EventLogGroupName"], filterPattern=pattern)
                      for event in page["events"]]
     wait_for(found, f"the event about {lock}", 30)
+
+
+def outage(name):
+    """A workflow that a rule starts every hour, and two ticks of the last hours that started nothing."""
+    arn, hour = account.machine(name), 3_600_000
+    events = client("events")
+    events.put_rule(Name=f"{name}-tick", ScheduleExpression="cron(0 * * * ? *)", State="ENABLED")
+    events.put_targets(Rule=f"{name}-tick", Targets=[{"Id": "1", "Arn": arn, "RoleArn": role(), "Input": "{}"}])
+    ticks = [int(time.time() * 1000) // hour * hour - back * hour for back in range(10, -1, -1)]
+    account.past(arn, [(tick + 700, tick + 90_000, "SUCCEEDED") for tick in ticks[:5] + ticks[7:]])
+
+
+def scheduled(lock):
+    """A schedule that has not ticked yet; its run key is the time that was scheduled."""
+    key = "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>"
+    target = {"Arn": STACK["ExclusiveRunStateMachineArn"], "RoleArn": role(), "Input": json.dumps(batch(lock, 0.2, runKey=key))}
+    client("scheduler").create_schedule(Name=lock, ScheduleExpression="cron(0 2 * * ? *)", State="DISABLED",
+                                        FlexibleTimeWindow={"Mode": "OFF"}, Target=target)
 
 
 def idle(lock):

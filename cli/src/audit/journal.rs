@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{Error, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Version of the format.
@@ -103,6 +103,8 @@ impl Journal {
         if file.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(wrong("it is no regular file; name another one".into()));
         }
+        let private = file.set_permissions(Permissions::from_mode(0o600));
+        private.map_err(|error| unusable(path, &error))?;
         let mut bytes = Vec::new();
         let read = file.read_to_end(&mut bytes);
         read.map_err(|error| unusable(path, &error))?;

@@ -77,6 +77,9 @@ impl Reader {
                     Err(Unread::Left(CallError::Denied(why))) => {
                         format!("{} is denied: {why}", Api::ListExecutions.action())
                     }
+                    Err(Unread::Left(CallError::StaleToken)) => {
+                        "its list could not be read to the end: its token was refused twice".into()
+                    }
                     Err(Unread::Left(_)) => "deleted while the audit ran".into(),
                     Err(Unread::Exit(exit)) => return Err(exit),
                 }
@@ -137,7 +140,11 @@ impl Reader {
     /// The runs of a state machine that started in the window, and some before it.
     async fn runs(&mut self, machine: &str, since: u64, doing: &str) -> Result<Vec<Run>, Unread> {
         let fetch = async |client: &mut Client, token| client.runs(machine, token).await;
-        let is_before = |page: &Page<Run>| page.items.iter().any(|run| run.start < since);
+        // The latest starts come first. A redriven run may be listed by its redrive.
+        let is_before = |page: &Page<Run>| {
+            let mut runs = page.items.iter().filter(|run| !run.redriven);
+            runs.any(|run| run.start < since)
+        };
         let of = format!("executions/{machine}");
         self.list(&of, doing, fetch, is_before).await
     }

@@ -10,6 +10,9 @@ pub(super) struct Run {
     /// `None` while it runs.
     pub(super) stop: Option<u64>,
     pub(super) status: Status,
+    /// Whether it was started again after its end. Where it is in a list is not documented.
+    #[serde(default)]
+    pub(super) redriven: bool,
 }
 
 /// How a run ended.
@@ -86,6 +89,7 @@ mod tests {
             start,
             stop,
             status: Status::of(stop.map_or("RUNNING", |_| "SUCCEEDED")),
+            redriven: false,
         }
     }
 

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Most ticks of a schedule that are looked at: a minute's for a week.
 const MOST_TICKS: usize = 10_080;
+/// Time after the window in which ticks are looked at, in milliseconds: two years have each gap of a year.
+const AHEAD: u64 = 2 * 366 * 86_400_000;
 
 /// What starts a state machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,8 +65,8 @@ impl Schedule {
         self.enabled && has_begun && !has_ended
     }
 
-    /// The intervals between its ticks from `since` to `until`. `None` for an expression that cannot be read, and for
-    /// one with fewer than two ticks in that time.
+    /// The intervals between its ticks from `since` to two years after `until`. `None` for an expression that cannot be read,
+    /// and for one with fewer than two ticks in that time.
     pub(super) fn interval(&self, since: u64, until: u64) -> Option<Interval> {
         let expression = self.expression.as_deref()?;
         if let Some(every) = rate(expression) {
@@ -73,7 +75,8 @@ impl Schedule {
                 longest: every + self.flexible,
             });
         }
-        let ticks = self.ticks(since, until, MOST_TICKS);
+        // A schedule of some months may have no tick in the window, or none for most of a year.
+        let ticks = self.ticks(since, until + AHEAD, MOST_TICKS);
         let gaps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
         Some(Interval {
             shortest: gaps().min()?,
@@ -270,7 +273,8 @@ mod tests {
             ("rate(7 days)", Some((7 * 1_440, 7 * 1_440))),
             ("cron(0 6 ? * MON-FRI *)", Some((1_440, 3 * 1_440))),
             ("cron(0 6,8 * * ? *)", Some((120, 22 * 60))),
-            ("cron(0 0 1 1 ? *)", None),
+            ("cron(0 0 1 1 ? 2027)", None),
+            ("cron(0 0 1 SEP-OCT ? *)", Some((30 * 1_440, 335 * 1_440))),
             ("at(2026-06-02T06:00:00)", None),
             ("rate(0 minutes)", None),
             ("rate(five minutes)", None),

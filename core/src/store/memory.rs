@@ -151,7 +151,11 @@ impl LockStore for MemoryStore {
         behind.truncate(most);
         let next = behind.last().filter(|_| more).map(|(_, token, _)| *token);
         let runs = behind.into_iter().map(|(.., run)| run).collect();
-        Ok(HistoryPage { runs, next })
+        Ok(HistoryPage {
+            runs,
+            unreadable: 0,
+            next,
+        })
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

@@ -151,7 +151,7 @@ pub(super) struct LockPage {
     pub(super) leases: Vec<(HolderId, Lease)>,
     /// When starts were skipped; `None` where no log of events is read.
     pub(super) skips: Option<Vec<Timestamp>>,
-    /// Why starts may be missing.
+    /// Why runs or starts may be missing.
     problem: Option<String>,
     /// The number of runs of the time that was asked for.
     runs: usize,
@@ -209,6 +209,12 @@ where
     entries.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     let wanted = entries.into_iter().map(|(_, entry)| entry);
     let wanted = wanted.filter(|entry| asked.filter.has(entry));
+    let unread = (page.unreadable > 0).then(|| {
+        let count = page.unreadable;
+        format!(
+            "{count} runs of lock {lock} are left out, which this version of operate cannot read"
+        )
+    });
     let leases = page.runs.into_iter();
     let leases = leases.filter_map(|run| Some((run.holder, *run.lease?)));
     Ok(LockPage {
@@ -216,7 +222,7 @@ where
         acts,
         entries: collapsed(wanted),
         skips: logged.and_then(skips),
-        problem: logged.and_then(|logged| logged.problem.clone()),
+        problem: unread.or_else(|| logged.and_then(|logged| logged.problem.clone())),
         runs,
         next,
     })

@@ -162,7 +162,8 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
             html,
             frame,
             "Start again",
-            &json!({ "act": "start", "lock": lock.lock }),
+            // A second click on the same page starts nothing more.
+            &json!({ "act": "start", "lock": lock.lock, "id": format!("page-{}", frame.now.millis()) }),
             &question,
         );
     });

@@ -11,6 +11,7 @@
 
 use super::cause::one_line;
 use super::{Event, FailedRun, UsualLength, console};
+use crate::contract::EventKind;
 use lockstep_core::domain::{ExecutionArn, HolderId, TaskArn, length_text, rfc3339};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -79,7 +80,8 @@ impl Message {
         let at = rfc3339(event.at);
         let mut lines = vec![one_line(reason)];
         let holder = event.holder.as_ref();
-        lines.extend(holder.map(|holder| format!("Holder: {}", short_name(holder))));
+        let label = holder_label(event.kind);
+        lines.extend(holder.map(|holder| format!("{label}: {}", short_name(holder))));
         lines.extend(failed.into_iter().flat_map(lines_of));
         lines.push(format!("Time: {at}"));
         let links = Links::of(event);
@@ -128,6 +130,17 @@ impl Message {
 fn is_quotable(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || ":/_.#@=+-".contains(c);
     text.chars().all(plain)
+}
+
+/// What the run of an event is called: one that got no permit holds nothing.
+fn holder_label(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::RunSkipped
+        | EventKind::RunDuplicate
+        | EventKind::QueueFull
+        | EventKind::WaitGivenUp => "Run",
+        _ => "Holder",
+    }
 }
 
 /// The lines of the description that only a failed run has.

@@ -75,11 +75,11 @@ impl<'a> Account<'a> {
         assert_eq!(reply.status, 200, "{reply:?}");
     }
 
-    /// Creates a rule that is disabled.
-    pub(super) async fn rule(&self, name: &str, expression: &str, target: &str) {
+    /// Creates a rule.
+    pub(super) async fn rule(&self, name: &str, expression: &str, state: &str, target: &str) {
         let stack = &self.inside.stack;
         let name = self.name(name);
-        let rule = json!({ "Name": name, "ScheduleExpression": expression, "State": "DISABLED" });
+        let rule = json!({ "Name": name, "ScheduleExpression": expression, "State": state });
         stack.call("events", "AWSEvents.PutRule", rule).await;
         let role = stack.fixture("WorkflowRoleArn");
         let targets =

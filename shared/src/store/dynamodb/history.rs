@@ -43,9 +43,11 @@ impl DynamoStore {
             .await;
         let page = sent.map_err(|failure| store_error(&failure))?;
         let runs = page.items().iter().filter_map(|item| readable(lock, item));
+        let runs: Vec<_> = runs.collect();
         let last = page.last_evaluated_key().filter(|key| !key.is_empty());
         Ok(HistoryPage {
-            runs: runs.collect(),
+            unreadable: page.items().len() - runs.len(),
+            runs,
             // A key here does not show that more follows, only where the page has ended:
             // `Query.Pagination` in DynamoDB's developer guide.
             next: last.map(|key| token(lock, key)).transpose()?,
