@@ -80,8 +80,8 @@ class Dashboard {
     return this.page.$$eval(`#widget ${selector}`, (found) => found.length);
   }
 
-  async shoot(name) {
-    const file = path.join(IMAGES, `${name}.png`);
+  async shoot(name, folder = IMAGES) {
+    const file = path.join(folder, `${name}.png`);
     const widget = await this.page.$('#widget');
     await widget.screenshot({ path: file });
     const kilobytes = Math.ceil(fs.statSync(file).size / 1024);
@@ -136,6 +136,22 @@ async function detail(dashboard) {
   say('one lock');
 }
 
+/** On a phone the page stays as wide as the screen: what is wider scrolls in its own frame. */
+async function narrow(dashboard) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lockstep-narrow-'));
+  await dashboard.page.setViewport({ width: 390, height: 844 });
+  for (const theme of ['light', 'dark']) {
+    for (const [name, page] of [['list', BATCHES], ['lock', { page: 'lock', lock: 'batches/billing' }]]) {
+      await dashboard.load(theme, page);
+      const width = await dashboard.page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 390, `${name}, ${theme}: ${width} pixels wide`);
+      await dashboard.shoot(`${name}-${theme}`, folder);
+    }
+  }
+  await dashboard.page.setViewport({ width: 1240, height: 900 });
+  say('the list and one lock on a screen of 390 pixels');
+}
+
 async function clicks(dashboard) {
   await dashboard.load('light', { page: 'lock', lock: 'batches/nightly-report' });
   await dashboard.click('Pause');
@@ -178,6 +194,7 @@ async function main() {
     await filter(dashboard);
     await injected(dashboard);
     await detail(dashboard);
+    await narrow(dashboard);
     await clicks(dashboard);
     await fiveHundred(dashboard);
     assert.deepEqual(dashboard.problems, []);

@@ -318,10 +318,15 @@ async fn each_mistake_is_one_line_with_the_code_of_its_kind() {
     .await;
     assert_refused(away, 69, "AWS_ENDPOINT_URL").await;
     let nowhere = account.audit(&["--html", "/no/such/folder/a.html"]);
-    assert_refused(
-        nowhere,
-        73,
-        "--html /no/such/folder/a.html cannot be written",
-    )
-    .await;
+    let (code, report, stderr) = output(nowhere).await;
+    assert_eq!(code, 73, "{stderr}");
+    assert!(
+        stderr.contains("--html /no/such/folder/a.html cannot be written"),
+        "{stderr}"
+    );
+    assert!(report.contains("1 state machine of"), "{report}");
+    let both = account.audit(&["--state", other, "--html", other]);
+    assert_refused(both, 64, "--state and --html name one file").await;
+    let endless = account.audit(&["--state", "/dev/zero"]);
+    assert_refused(endless, 64, "no regular file").await;
 }

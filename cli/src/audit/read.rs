@@ -5,7 +5,7 @@ use super::client::{Client, Listed, Page, Rule};
 use super::found::{Denied, Found, Machine, NotSeen, Window, machine_of};
 use super::journal::Journal;
 use super::progress::Progress;
-use super::run::Run;
+use super::run::{Run, reach_back};
 use super::schedule::{Schedule, Source};
 use crate::args::audit::AuditArgs;
 use crate::exit::{EarlyExit, Exit};
@@ -140,11 +140,7 @@ impl Reader {
     /// The runs of a state machine that started in the window, and some before it.
     async fn runs(&mut self, machine: &str, since: u64, doing: &str) -> Result<Vec<Run>, Unread> {
         let fetch = async |client: &mut Client, token| client.runs(machine, token).await;
-        // The latest starts come first. A redriven run may be listed by its redrive.
-        let is_before = |page: &Page<Run>| {
-            let mut runs = page.items.iter().filter(|run| !run.redriven);
-            runs.any(|run| run.start < since)
-        };
+        let is_before = |page: &Page<Run>| reach_back(&page.items, since);
         let of = format!("executions/{machine}");
         self.list(&of, doing, fetch, is_before).await
     }

@@ -254,7 +254,6 @@ pub(super) mod tests {
                 start: n * 1_100,
                 stop: Some(n * 1_100 + length),
                 status: Status::Succeeded,
-                redriven: false,
             };
             let machine = Machine {
                 arn: format!("arn:{name}"),

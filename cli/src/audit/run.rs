@@ -10,9 +10,6 @@ pub(super) struct Run {
     /// `None` while it runs.
     pub(super) stop: Option<u64>,
     pub(super) status: Status,
-    /// Whether it was started again after its end. Where it is in a list is not documented.
-    #[serde(default)]
-    pub(super) redriven: bool,
 }
 
 /// How a run ended.
@@ -64,6 +61,16 @@ pub(super) fn within(mut runs: Vec<Run>, since: u64, until: u64) -> Vec<Run> {
     runs
 }
 
+/// Whether no run that is listed behind `runs` can have started at `since` or later: one of them had ended before.
+///
+/// ListExecutions lists the latest first, and does not say whether by starts, redrives or ends
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html>). The start of a run would not
+/// tell: a redriven one may be listed long after it.
+pub(super) fn reach_back(runs: &[Run], since: u64) -> bool {
+    let mut ends = runs.iter().filter_map(|run| run.stop);
+    ends.any(|end| end < since)
+}
+
 /// The times of `runs`. A run that still runs lasts until `now`.
 pub(super) fn spans(runs: &[Run], now: u64) -> Vec<Span> {
     let span = |run: &Run| Span {
@@ -89,7 +96,6 @@ mod tests {
             start,
             stop,
             status: Status::of(stop.map_or("RUNNING", |_| "SUCCEEDED")),
-            redriven: false,
         }
     }
 
@@ -108,6 +114,15 @@ mod tests {
 
         let names: Vec<_> = kept.iter().map(|run| run.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_list_ends_with_a_run_that_ended_before_the_window() {
+        let (redriven, running) = (run("redriven", 5, Some(90)), run("running", 7, None));
+        let before = run("before", 8, Some(9));
+
+        assert!(!reach_back(&[redriven.clone(), running], 10));
+        assert!(reach_back(&[redriven, before], 10));
     }
 
     #[test]

@@ -122,6 +122,8 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
     assert_eq!(BTreeSet::from_iter(scene.dead().await), poison);
     for shard in 0..64 {
         let lock = format!("{}/{shard:02x}", scene.queue.name);
-        assert_eq!(scene.inside.held(&lock).await, 0, "{lock}");
+        // A worker that was killed at the last delivery of a poisoned message: nobody takes that lock again, and its lease
+        // ends before a sweep frees it.
+        scene.inside.until_held(&lock, 0, 150).await;
     }
 }

@@ -202,7 +202,6 @@ fn run_of(found: &ExecutionListItem) -> Run {
         start: millis(found.start_date()).unwrap_or(0),
         stop: found.stop_date().and_then(millis),
         status: Status::of(found.status().as_str()),
-        redriven: found.redrive_count().is_some_and(|count| count > 0),
     }
 }
 
