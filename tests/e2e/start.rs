@@ -4,7 +4,7 @@ use crate::operate::{operate, view};
 use crate::stack;
 use crate::support::at_work;
 use lockstep_tests::judge::Expected;
-use lockstep_tests::stack::{Stack, unique};
+use lockstep_tests::stack::{BatchInput, Stack, unique};
 use serde_json::{Value, json};
 
 /// The execution that `start` has started again, by its ARN.
@@ -72,20 +72,6 @@ async fn a_scheduled_time_that_has_succeeded_is_run_again_by_its_run_key_only() 
     assert_eq!(acts, ["started", "forgotten"], "{history}");
 }
 
-/// What of schedule.yaml is deployed, with a tick that is years away.
-fn far_schedule<'a>(stack: &'a Stack, lock: &'a str, seconds: &'a str) -> [(&'a str, &'a str); 8] {
-    [
-        ("LockName", lock),
-        ("ScheduleExpression", "cron(0 3 1 1 ? 2031)"),
-        ("MaxRunSeconds", seconds),
-        ("ClusterArn", stack.fixture("ClusterArn")),
-        ("TaskDefinitionArn", stack.fixture("BatchTaskDefinitionArn")),
-        ("ContainerName", "batch"),
-        ("SubnetIds", "subnet-1"),
-        ("SecurityGroupIds", "sg-1"),
-    ]
-}
-
 /// The input that Step Functions has of an execution.
 async fn input_of(stack: &Stack, execution: &str) -> Value {
     let call = stack.sfn.describe_execution().execution_arn(execution);
@@ -93,28 +79,42 @@ async fn input_of(stack: &Stack, execution: &str) -> Value {
     serde_json::from_str(seen.input().expect("an input")).expect("JSON")
 }
 
+/// Creates a schedule of exclusive-run that never ticks here, or changes it with the method `PUT`.
+async fn put_schedule(stack: &Stack, method: &str, name: &str, input: &BatchInput) {
+    let key = "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>";
+    let input = input.clone().with("runKey", key);
+    let body = json!({
+        "ScheduleExpression": "cron(0 3 1 1 ? 2031)", "FlexibleTimeWindow": { "Mode": "OFF" },
+        "Target": {
+            "Arn": stack.output("ExclusiveRunStateMachineArn"), "RoleArn": stack.fixture("WorkflowRoleArn"),
+            "Input": input.json().to_string(),
+        },
+    });
+    let path = format!("/schedules/{name}");
+    let reply = stack.rest("scheduler", method, &path, body).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+}
+
 #[tokio::test]
 async fn a_lock_that_has_never_run_is_started_as_by_a_tick_of_its_schedule() {
     let (stack, lock) = (stack().await, unique("start-tick"));
-    let parameters = far_schedule(&stack, &lock, "600");
-    let outputs = stack
-        .deploy_example("schedule.yaml", &lock, &parameters)
-        .await;
-    let tick =
-        json!({ "schedule": outputs["ScheduleName"], "scheduledTime": "2026-03-01T02:00:00Z" });
+    let input = stack.batch_input(&lock).seconds(0.3);
+    put_schedule(
+        &stack,
+        "POST",
+        &lock,
+        &input.clone().with("maxRunSeconds", 600),
+    )
+    .await;
+    let tick = json!({ "schedule": lock, "scheduledTime": "2026-03-01T02:00:00Z" });
 
     let first = start_again(&stack, &lock, tick.clone()).await;
     let ran = stack.wait(&first, 60).await;
     let mut same = tick;
     same["lock"] = json!(lock);
     let refused = operate(&stack, "start", same).await;
-    // The schedule has another input now.
-    let parameters = far_schedule(&stack, &lock, "900");
-    stack
-        .deploy_example("schedule.yaml", &lock, &parameters)
-        .await;
-    let schedule = json!({ "schedule": outputs["ScheduleName"] });
-    let second = start_again(&stack, &lock, schedule).await;
+    put_schedule(&stack, "PUT", &lock, &input.with("maxRunSeconds", 900)).await;
+    let second = start_again(&stack, &lock, json!({ "schedule": lock })).await;
     let ran_changed = stack.wait(&second, 60).await;
 
     let (first, second) = (
@@ -135,20 +135,25 @@ async fn a_lock_that_has_never_run_is_started_as_by_a_tick_of_its_schedule() {
 #[tokio::test]
 async fn a_run_is_started_as_by_a_tick_of_a_rule() {
     let (stack, lock) = (stack().await, unique("start-rule"));
-    let parameters = [
-        ("LockName", lock.as_str()),
-        ("ScheduleExpression", "rate(7 days)"),
-        ("ClusterArn", stack.fixture("ClusterArn")),
-        ("TaskDefinitionArn", stack.fixture("BatchTaskDefinitionArn")),
-        ("SubnetIds", "subnet-1"),
-    ];
-    let outputs = stack.deploy_example("rule.yaml", &lock, &parameters).await;
+    let input = stack.batch_input(&lock).seconds(0.3);
+    let input = input.with("runKey", "<aws.events.rule-arn>#<time>");
+    let rule = json!({ "Name": lock, "ScheduleExpression": "rate(7 days)", "State": "DISABLED" });
+    let made = stack.call("events", "AWSEvents.PutRule", rule).await;
+    let transformer =
+        json!({ "InputPathsMap": { "time": "$.time" }, "InputTemplate": input.json().to_string() });
+    let target = json!({
+        "Id": "1", "Arn": stack.output("ExclusiveRunStateMachineArn"),
+        "RoleArn": stack.fixture("WorkflowRoleArn"), "InputTransformer": transformer,
+    });
+    let targets = json!({ "Rule": lock, "Targets": [target] });
+    stack.call("events", "AWSEvents.PutTargets", targets).await;
 
     let time = "2026-03-01T02:00:00Z";
-    let tick = json!({ "schedule": outputs["RuleName"], "scheduledTime": time });
+    let tick = json!({ "schedule": lock, "scheduledTime": time });
     let started = start_again(&stack, &lock, tick).await;
 
     assert!(stack.wait(&started, 60).await.ran());
     let input = input_of(&stack, &started).await;
-    assert_eq!(input["runKey"], format!("{}#{time}", outputs["RuleArn"]));
+    let rule = made["RuleArn"].as_str().expect("an ARN");
+    assert_eq!(input["runKey"], format!("{rule}#{time}"));
 }

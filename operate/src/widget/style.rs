@@ -4,18 +4,20 @@
 
 /// Sizes and distances.
 pub(super) const COMMON: &str = "\
-.lockstep{font-family:Helvetica,Arial,sans-serif;font-size:14px;padding:8px}\
+.lockstep{font-family:Helvetica,Arial,sans-serif;font-size:14px;padding:8px;box-sizing:border-box;max-width:100%;overflow-x:auto}\
 .lockstep h2{font-size:18px;margin:0 0 8px}\
 .lockstep h3{font-size:15px;margin:16px 0 4px}\
 .lockstep p{margin:6px 0}\
 .lockstep table{border-collapse:collapse;width:100%}\
 .lockstep th,.lockstep td{text-align:left;vertical-align:top;padding:4px 8px;border-bottom:1px solid;overflow-wrap:anywhere}\
 .lockstep th{white-space:nowrap}\
+.lockstep tbody td{min-width:110px}\
+.lockstep .axis td,.lockstep td.fixed{min-width:0}\
 .lockstep .fixed{white-space:nowrap}\
 .lockstep form{margin:0 0 8px}\
 .lockstep label{margin-right:12px}\
 .lockstep input,.lockstep select{font:inherit;padding:3px 6px;border:1px solid;border-radius:3px}\
-.lockstep .wide{width:320px}\
+.lockstep .wide{width:320px;max-width:100%;box-sizing:border-box}\
 .lockstep .link{cursor:pointer;text-decoration:underline;overflow-wrap:normal}\
 .lockstep .btn{display:inline-block;cursor:pointer;font-weight:bold;padding:3px 14px;border:1px solid;border-radius:14px;margin:2px 6px 2px 0}\
 .lockstep .state{font-weight:bold;white-space:nowrap}\
