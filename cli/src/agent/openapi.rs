@@ -120,7 +120,13 @@ fn the_schemas_of_the_api_are_those_of_its_types() {
     if variable("UPDATE_SNAPSHOTS").is_some() {
         fs::write(FILE, &renewed).unwrap();
     } else {
-        let is_current = renewed == description;
+        // The order of members depends on the features of serde_json that the rest of a build asks for.
+        let lines = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        let is_current = lines(&renewed) == lines(&description);
         assert!(is_current, "`make schemas` renews {FILE}");
     }
 }
