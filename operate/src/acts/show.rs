@@ -15,6 +15,7 @@ use futures_util::stream::TryStreamExt;
 use lockstep::contract::InvalidRequest;
 use lockstep::error::Error;
 use lockstep::events::HistoryScope;
+use lockstep::events::UsualLength;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{LockKey, LockRecord, Terms, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
@@ -135,7 +136,7 @@ async fn usual<P: Ports>(
             .filter_map(|run| HistoryEntry::run(lock, run));
         lengths.extend(earlier.filter_map(|entry| entry.success()));
     }
-    Ok(UsualView::of(lengths))
+    Ok(UsualLength::of_lengths(lengths).and_then(UsualView::of))
 }
 
 /// How many of `skips` came after the latest grant.

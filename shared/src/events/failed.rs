@@ -33,8 +33,10 @@ pub struct FailedRun {
 /// How long the successful runs of a lock take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsualLength {
-    /// The median of their lengths, in milliseconds.
+    /// The median of their lengths, in milliseconds. Of an even number, the mean of the two in the middle.
     pub median_ms: u64,
+    /// The longest, in milliseconds.
+    pub longest_ms: u64,
     /// How many there are: at least 1.
     pub successes: usize,
 }
@@ -48,13 +50,19 @@ impl UsualLength {
             let length = end.at.millis_since(run.token.granted_at());
             (end.outcome == RunOutcome::Succeeded).then_some(length)
         });
-        let mut lengths: Vec<_> = lengths.collect();
+        Self::of_lengths(lengths.collect())
+    }
+
+    /// The usual one of these lengths of successes, in milliseconds; `None` without any.
+    #[must_use]
+    pub fn of_lengths(mut lengths: Vec<u64>) -> Option<Self> {
         lengths.sort_unstable();
         let successes = lengths.len();
         let lower = lengths.get(successes.checked_sub(1)? / 2)?;
         let upper = lengths.get(successes / 2)?;
         Some(Self {
             median_ms: lower.midpoint(*upper),
+            longest_ms: *lengths.last()?,
             successes,
         })
     }
@@ -118,17 +126,17 @@ mod tests {
         ];
         for (successes, expected) in [
             (vec![], None),
-            (vec![7], Some((7, 1))),
-            (vec![90, 10], Some((50, 2))),
-            (vec![90, 10, 20], Some((20, 3))),
-            (vec![90, 10, 40, 20], Some((30, 4))),
+            (vec![7], Some((7, 7, 1))),
+            (vec![90, 10], Some((50, 90, 2))),
+            (vec![90, 10, 20], Some((20, 90, 3))),
+            (vec![90, 10, 40, 20], Some((30, 90, 4))),
         ] {
             let runs = successes.iter().map(|length| success(*length));
             let runs: Vec<_> = runs.chain(others.clone()).collect();
 
             let usual = UsualLength::of(&runs);
 
-            let usual = usual.map(|usual| (usual.median_ms, usual.successes));
+            let usual = usual.map(|usual| (usual.median_ms, usual.longest_ms, usual.successes));
             assert_eq!(usual, expected, "{successes:?}");
         }
     }

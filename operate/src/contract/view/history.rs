@@ -134,15 +134,22 @@ impl HistoryEntry {
         })
     }
 
-    /// How many seconds a run that succeeded held the lock; `None` for another entry.
+    /// How many milliseconds a run that succeeded held the lock; `None` for another entry.
     #[must_use]
-    pub fn success(&self) -> Option<f64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "seconds with three decimals, of a run that has begun before its end"
+    )]
+    pub fn success(&self) -> Option<u64> {
         match self {
             Self::Run {
                 outcome,
                 held_seconds,
                 ..
-            } if *outcome == RunOutcome::Succeeded.as_str() => Some(*held_seconds),
+            } if *outcome == RunOutcome::Succeeded.as_str() => {
+                Some((*held_seconds * 1000.0).round() as u64)
+            }
             _ => None,
         }
     }

@@ -75,6 +75,7 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
         took_ms: Some(725_900),
         usual: Some(UsualLength {
             median_ms: 7_265_000,
+            longest_ms: 9_000_000,
             successes: 12,
         }),
         ..FailedRun::default()
@@ -116,6 +117,7 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
 fn the_length_of_a_run_is_beside_the_usual_one_where_that_is_known() {
     let usual = |successes| UsualLength {
         median_ms: 90_000_000,
+        longest_ms: 90_000_000,
         successes,
     };
     for (took, usual, expected) in [
