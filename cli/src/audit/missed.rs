@@ -6,14 +6,14 @@
 //!            of 02:00                        of 04:00, and late of 03:00
 //! ```
 //!
-//! A start belongs to the tick before it, and a start that is left over to a tick before that had none: both services
+//! A start belongs to the latest tick before it, and a start that is left over to a tick before that had none: both services
 //! deliver again for up to a day
 //! (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_RetryPolicy.html>,
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-retry-policy.html>).
 
+use super::overlap::TOGETHER;
 use super::schedule::{Schedule, rate};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 /// Most ticks of a schedule that are looked at: a minute's for 90 days.
 const MOST_TICKS: usize = 129_600;
@@ -23,6 +23,9 @@ const LATE: u64 = 86_400_000;
 
 /// Time that a delivery takes at most, beside its flexible window: Scheduler keeps to the minute.
 const DELIVERY: u64 = 120_000;
+
+/// The shortest rate whose missed ticks show: a start may be as much as a minute off.
+const RATE_MIN: u64 = 300_000;
 
 /// The ticks of a state machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,36 +49,43 @@ pub(super) struct Missed {
 }
 
 /// A tick, by the time until which a start is its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tick {
-    end: u64,
     at: u64,
+    end: u64,
+    /// Whether its start may still come.
+    is_pending: bool,
 }
 
 /// Finds the start of each tick of `schedules` from `since` to `until`. `starts` are sorted.
 pub(super) fn ticks(schedules: &[Schedule], starts: &[u64], since: u64, until: u64) -> Ticks {
-    let live = schedules.iter().filter(|schedule| schedule.is_live(until));
-    let live: Vec<&Schedule> = live.collect();
+    let enabled: Vec<&Schedule> = schedules.iter().filter(|of| of.enabled).collect();
     let mut expected = Vec::new();
     let mut named: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    for schedule in &live {
+    for schedule in &enabled {
         let begin = known_since(schedule, starts, since);
-        let end = until.saturating_sub(schedule.flexible + DELIVERY);
+        let pending = until.saturating_sub(schedule.flexible + DELIVERY);
         let times = match schedule.expression.as_deref().and_then(rate) {
             // Its ticks count from the start before. Beside another schedule that may be one of the other.
-            Some(every) if live.len() == 1 => paced(starts, every, begin, end),
+            Some(every) if enabled.len() == 1 && every >= RATE_MIN => {
+                paced(starts, every, begin, until)
+            }
             Some(_) => Vec::new(),
-            None => schedule.ticks(begin, end, MOST_TICKS),
+            None => schedule.ticks(begin, until, MOST_TICKS),
         };
         for (index, at) in times.iter().copied().enumerate() {
-            let end = times.get(index + 1).copied().unwrap_or(until + 1);
-            expected.push(Tick { end, at });
+            expected.push(Tick {
+                at,
+                end: times.get(index + 1).copied().unwrap_or(until + 1),
+                is_pending: at > pending,
+            });
             named.entry(at).or_default().push(schedule.name.clone());
         }
     }
     expected.sort_by_key(|tick| tick.at);
-    let count = expected.len();
+    let count = expected.iter().filter(|tick| !tick.is_pending).count();
     let (mut missed, spare) = matched(&expected, starts);
+    missed.retain(|tick| !tick.is_pending);
     let late = missed.len();
     made_up(&mut missed, spare);
     Ticks {
@@ -117,29 +127,25 @@ fn paced(starts: &[u64], every: u64, begin: u64, end: u64) -> Vec<u64> {
     ticks
 }
 
-/// Gives each start to the open tick that ends first. Returns the ticks without a start, and the starts without a tick.
+/// Gives each start to the latest open tick. Returns the ticks without a start, and the starts without a tick but for those
+/// within a second of another: these are second deliveries, and would hide a tick that nobody started.
 fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
-    let (mut missed, mut spare) = (Vec::new(), Vec::new());
-    let mut open: BinaryHeap<Reverse<Tick>> = BinaryHeap::new();
+    let (mut missed, mut spare, mut open) = (Vec::new(), Vec::new(), Vec::<Tick>::new());
     let mut coming = ticks.iter().copied().peekable();
+    let mut before = None;
     for start in starts.iter().copied() {
         while let Some(tick) = coming.next_if(|tick| tick.at <= start) {
-            open.push(Reverse(tick));
+            open.push(tick);
         }
-        let mut own = None;
-        while own.is_none()
-            && let Some(Reverse(tick)) = open.pop()
-        {
-            match tick.end > start {
-                true => own = Some(tick),
-                false => missed.push(tick),
-            }
-        }
-        if own.is_none() {
+        missed.extend(open.extract_if(.., |tick| tick.end <= start));
+        let is_double = before
+            .replace(start)
+            .is_some_and(|before| start - before <= TOGETHER);
+        if open.pop().is_none() && !is_double {
             spare.push(start);
         }
     }
-    missed.extend(open.into_iter().map(|Reverse(tick)| tick));
+    missed.extend(open);
     missed.extend(coming);
     missed.sort_by_key(|tick| tick.at);
     (missed, spare)
@@ -220,13 +226,13 @@ mod tests {
     #[test]
     fn a_start_that_comes_after_the_next_tick_is_late_and_one_by_hand_too() {
         let hourly = [schedule("hourly", "cron(0 * * * ? *)")];
-        // The ticks of 3 and 4 come with that of 5.
-        let mut starts: Vec<u64> = (0..24).filter(|hour| ![3, 4].contains(hour)).collect();
-        starts.extend([5, 5]);
-        let mut starts: Vec<u64> = starts.into_iter().map(|hour| hour * HOUR + 100).collect();
+        // The ticks of 3 and 4 come behind that of 5. One of 8 comes twice, which is no start of 6.
+        let on_time = (0..24).filter(|hour| ![3, 4, 6].contains(hour));
+        let mut starts: Vec<u64> = on_time.map(|hour| hour * HOUR + 100).collect();
+        starts.extend([5 * HOUR + 5_000, 5 * HOUR + 9_000, 8 * HOUR + 600]);
         starts.sort_unstable();
 
-        assert_eq!(missed(&hourly, &starts, 1), (vec![], 2));
+        assert_eq!(missed(&hourly, &starts, 1), (vec![6], 2));
         let nightly = [schedule("nightly", "cron(0 2 * * ? *)")];
         let by_hand = [2 * HOUR, DAY + 9 * HOUR];
         assert_eq!(missed(&nightly, &by_hand, 2), (vec![], 0));
@@ -249,6 +255,38 @@ mod tests {
         assert_eq!(found.missed, [(2 * HOUR, expected)].into());
     }
 
+    /// Of a schedule beside it, the starts are nearer to its own ticks.
+    #[test]
+    fn a_missed_tick_is_named_by_its_own_time_beside_another_schedule() {
+        let two = [
+            schedule("half", "cron(33 * * * ? *)"),
+            schedule("full", "cron(3 * * * ? *)"),
+        ];
+        let all = (0..24).flat_map(|hour| [hour * HOUR + 3 * MINUTE, hour * HOUR + 33 * MINUTE]);
+        let lost = [5 * HOUR + 33 * MINUTE, 9 * HOUR + 3 * MINUTE];
+        let starts: Vec<u64> = all
+            .filter(|at| !lost.contains(at))
+            .map(|at| at + 900)
+            .collect();
+
+        let found = ticks(&two, &starts, 0, DAY);
+
+        let times: Vec<u64> = found.missed.keys().copied().collect();
+        assert_eq!(times, lost);
+        assert_eq!(found.missed[&lost[0]].schedules, ["half"]);
+    }
+
+    #[test]
+    fn the_start_of_the_newest_tick_is_of_no_earlier_one() {
+        let hourly = [schedule("hourly", "cron(0 * * * ? *)")];
+        let starts = [0, 1, 3].map(|hour| hour * HOUR + 100);
+
+        let found = ticks(&hourly, &starts, 0, 3 * HOUR + MINUTE);
+
+        assert_eq!((found.count, found.late), (3, 0));
+        assert_eq!(found.missed.keys().copied().collect::<Vec<_>>(), [2 * HOUR]);
+    }
+
     #[test]
     fn a_rate_ticks_from_the_start_before() {
         let rate = [schedule("rate", "rate(1 hour)")];
@@ -260,6 +298,8 @@ mod tests {
         assert_eq!(minutes, [127, 187, 367]);
         let beside = [rate[0].clone(), schedule("b", "cron(0 0 1 1 ? 2099)")];
         assert_eq!(ticks(&beside, &starts, 0, 400 * MINUTE).count, 0);
+        let short = [schedule("short", "rate(1 minute)")];
+        assert_eq!(ticks(&short, &starts, 0, 400 * MINUTE).count, 0);
     }
 
     #[test]
@@ -278,7 +318,7 @@ mod tests {
             ..nightly.clone()
         };
         let ended = Schedule {
-            to: Some(3 * DAY),
+            to: Some(2 * DAY),
             ..nightly.clone()
         };
         let flexible = Schedule {
@@ -290,7 +330,7 @@ mod tests {
         assert_eq!(missed(std::slice::from_ref(&rule), &[], 4).0, [0; 0]);
         assert_eq!(missed(&[rule], &[2 * DAY], 4).0, [50, 74]);
         assert_eq!(missed(&[disabled], &[], 4).0, [0; 0]);
-        assert_eq!(missed(&[ended], &[], 4).0, [0; 0]);
+        assert_eq!(missed(&[ended], &[], 4).0, [2, 26]);
         assert_eq!(missed(&[flexible], &[], 4).0, [2, 26, 50]);
     }
 }

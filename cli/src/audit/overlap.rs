@@ -5,7 +5,7 @@
 use super::run::Span;
 
 /// Starts at most this far apart count as a double delivery, in milliseconds.
-const TOGETHER: u64 = 1_000;
+pub(super) const TOGETHER: u64 = 1_000;
 
 /// The overlaps of the runs of one state machine.
 #[derive(Debug, Default, PartialEq, Eq)]
