@@ -215,16 +215,16 @@ pub(crate) fn print(text: &str) -> Result<(), ActError> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => ActError::without_reader(),
-        _ => ActError {
-            exit: Exit::CANNOT_WRITE,
-            text: format!("standard output cannot be written: {error}"),
-        },
+        _ => {
+            let text = format!("standard output cannot be written: {error}");
+            ActError::new(Exit::CANNOT_WRITE, text)
+        }
     })
 }
 
 /// The exit code, after one line on stderr for an error.
 pub(crate) fn finish(result: Result<Exit, ActError>) -> Exit {
-    result.unwrap_or_else(|ActError { exit, text }| {
+    result.unwrap_or_else(|ActError { exit, text, .. }| {
         if !text.is_empty() {
             crate::log::print_line(text);
         }

@@ -53,14 +53,17 @@ async fn the_latest_run_is_started_again_and_the_history_names_who_did_it() {
         (&would["from"], &done["from"]),
         (&json!(execution("tuesday")), &json!(execution("tuesday")))
     );
-    assert_eq!(started(&functions), [execution(&started_x())]);
-    assert_eq!(done["executionArn"], execution(&started_x()));
+    assert_eq!(started(&functions), [execution(&started_x(LATEST))]);
+    assert_eq!(done["executionArn"], execution(&started_x(LATEST)));
     let entry = &functions.history_page().await["entries"][0];
     assert_eq!(
         (&entry["outcome"], &entry["actor"]),
         (&json!("started"), &json!("jo@example.com"))
     );
-    let note = format!("{}: upgrade (by jo@example.com)", execution(&started_x()));
+    let note = format!(
+        "{}: upgrade (by jo@example.com)",
+        execution(&started_x(LATEST))
+    );
     assert_eq!(entry["note"], note);
 }
 
@@ -109,7 +112,7 @@ async fn requests_for_two_locks_at_one_time_start_two_executions() {
 async fn a_start_without_an_answer_is_in_the_history_after_its_repetition() {
     let functions = Functions::new();
     ran(&functions, "monday", json!({}), "succeeded").await;
-    functions.start(&[&started_x()]);
+    functions.start(&[&started_x(LATEST)]);
 
     for _ in 0..2 {
         let again = functions.operate(start(&json!({ "id": "x" }))).await;
@@ -166,7 +169,7 @@ async fn a_run_key_that_has_succeeded_is_run_again_only_by_its_name() {
         .await
         .unwrap();
     let free = functions
-        .status(ask_with(&started_x(), json!({ "runKey": "tick-1" })))
+        .status(ask_with(&started_x(AGAIN), json!({ "runKey": "tick-1" })))
         .await;
 
     assert_fails(
@@ -321,7 +324,7 @@ async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
     .await;
     let again = start(&json!({ "again": "tick-1", "id": "x" }));
     functions.operate(again.clone()).await.unwrap();
-    let keyed = ask_with(&started_x(), json!({ "runKey": "tick-1" }));
+    let keyed = ask_with(&started_x(AGAIN), json!({ "runKey": "tick-1" }));
     let grant = functions.granted_with(keyed).await;
     functions.succeed(&grant).await;
 
@@ -330,7 +333,7 @@ async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
         .status(ask_with("tuesday", json!({ "runKey": "tick-1" })))
         .await;
 
-    assert_eq!(repeated["executionArn"], execution(&started_x()));
+    assert_eq!(repeated["executionArn"], execution(&started_x(AGAIN)));
     assert_eq!(next, "duplicate");
 }
 
@@ -344,8 +347,8 @@ async fn an_id_of_an_execution_of_another_is_refused_and_nothing_is_forgotten() 
         "succeeded",
     )
     .await;
-    functions.start(&[&started_x()]);
-    functions.executions.disown(&arn(&started_x()));
+    functions.start(&[&started_x(AGAIN)]);
+    functions.executions.disown(&arn(&started_x(AGAIN)));
 
     let refused = functions
         .operate(start(&json!({ "again": "tick-1", "id": "x" })))
@@ -416,7 +419,10 @@ async fn what_is_no_execution_as_a_whole_is_not_started() {
     }
 }
 
-/// The name of the execution that the request with the id `x` starts.
-pub(crate) fn started_x() -> String {
-    start_name(&LockKey::new("nightly").unwrap(), "x")
+/// The name of the execution that the request with the id `x` and this `again`, `schedule` and `scheduledTime` starts.
+pub(crate) fn started_x(given: [&str; 3]) -> String {
+    start_name(&LockKey::new("nightly").unwrap(), &given, "x")
 }
+
+const LATEST: [&str; 3] = ["", "", ""];
+const AGAIN: [&str; 3] = ["tick-1", "", ""];

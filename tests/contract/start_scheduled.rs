@@ -79,12 +79,16 @@ async fn a_lock_that_has_never_run_is_started_from_its_schedule() {
         let expected = json!({ "lock": "nightly", "runKey": key });
         assert_eq!(inputs(&functions), [expected]);
         assert_eq!(would["status"], "wouldStart");
-        for answer in [&would, &done, &again] {
+        for answer in [&would, &done] {
             let told = ["from", "scheduledTime", "runKey"].map(|field| answer[field].clone());
             assert_eq!(told, [json!(NIGHTLY), json!(time), json!(key)]);
         }
-        assert_eq!(done["executionArn"], execution(&started_x()));
-        assert_eq!(again["executionArn"], done["executionArn"]);
+        let given = ["schedule", "scheduledTime"].map(|field| more[field].as_str());
+        let [schedule, at] = [given[0].unwrap_or("nightly"), given[1].unwrap_or_default()];
+        let started = execution(&started_x(["", schedule, at]));
+        assert_eq!(done["executionArn"], started);
+        assert_eq!(again["executionArn"], started);
+        assert_eq!(again["scheduledTime"], Value::Null);
     }
 }
 
@@ -124,7 +128,7 @@ async fn a_scheduled_time_that_has_succeeded_is_started_only_with_its_run_key() 
     let again = merged(at, &json!({ "again": key }));
     let started = functions.operate(start(&again)).await.unwrap();
     let free = functions
-        .status(ask_with(&started_x(), json!({ "runKey": key })))
+        .status(ask_with("tuesday", json!({ "runKey": key })))
         .await;
 
     assert_fails(held, "Lockstep.LockHeld", &[&key]);
@@ -228,5 +232,40 @@ async fn a_wrong_schedule_is_refused_with_its_field_value_and_rule() {
         alone,
         "Lockstep.InvalidRequest",
         &["scheduledTime", "only together with schedule"],
+    );
+}
+
+/// The schedule has been deleted since, and the first answer was lost.
+#[tokio::test]
+async fn a_repetition_is_answered_without_the_schedule_and_another_time_is_another_start() {
+    let functions = with_nightly();
+    functions.start(&["monday"]);
+    functions.granted_with(ask_with("monday", json!({}))).await;
+    let first = functions.operate(start(&json!({}))).await.unwrap();
+
+    let at = json!({ "scheduledTime": "2026-03-01T02:00:00Z" });
+    let other = functions.operate(start(&at)).await.unwrap();
+    let away = SchedulesError::Denied("deleted".into());
+    functions.schedules.put(Err(away));
+    let repeated = functions.operate(start(&json!({}))).await.unwrap();
+
+    assert_eq!(repeated["executionArn"], first["executionArn"]);
+    assert_ne!(other["executionArn"], first["executionArn"]);
+    assert_eq!(inputs(&functions).len(), 2);
+}
+
+#[tokio::test]
+async fn an_input_that_no_execution_may_have_is_refused_and_nothing_is_forgotten() {
+    let functions = Functions::new();
+    let long = json!({ "lock": "nightly", "more": "x".repeat(262_144) }).to_string();
+    let long = TargetInput::Attributes(long);
+    functions.schedules.put(Ok(schedule(NIGHTLY, &[long])));
+
+    let refused = functions.operate(start(&json!({}))).await;
+
+    assert_fails(
+        refused,
+        "Lockstep.InvalidRequest",
+        &["schedule", "262144 bytes"],
     );
 }

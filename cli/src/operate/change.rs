@@ -68,11 +68,9 @@ pub(crate) async fn forget(args: ForgetArgs) -> Exit {
 }
 
 /// The error with the flag of this command in place of the field of a request.
-fn in_flags(ActError { exit, text }: ActError) -> ActError {
-    ActError {
-        exit,
-        text: text.replace("send force: true", "give --force"),
-    }
+fn in_flags(mut error: ActError) -> ActError {
+    error.text = error.text.replace("send force: true", "give --force");
+    error
 }
 
 fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
@@ -152,10 +150,8 @@ fn add(count: &Value, more: u64) -> Value {
 pub(super) fn audited(mut request: Value, args: &ActArgs) -> Result<Value, ActError> {
     let actor = args.actor.clone().or_else(|| variable("USER"));
     let Some(actor) = actor else {
-        return Err(ActError {
-            exit: Exit::CONFIGURATION,
-            text: "--actor is missing (or LOCKSTEP_ACTOR, or USER)".into(),
-        });
+        let text = "--actor is missing (or LOCKSTEP_ACTOR, or USER)";
+        return Err(ActError::new(Exit::CONFIGURATION, text));
     };
     request["note"] = json!(args.note);
     request["actor"] = json!(actor);

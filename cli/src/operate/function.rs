@@ -51,15 +51,23 @@ pub(crate) struct ActError {
     pub(super) exit: Exit,
     /// What happened, in one line.
     pub(super) text: String,
+    /// Whether the function may have done what it was asked for.
+    pub(super) may_have_acted: bool,
 }
 
 impl ActError {
+    /// An error of an act that was not carried out.
+    pub(super) fn new(exit: Exit, text: impl Into<String>) -> Self {
+        Self {
+            exit,
+            text: text.into(),
+            may_have_acted: false,
+        }
+    }
+
     /// The end of a command whose reader has gone.
     pub(super) fn without_reader() -> Self {
-        Self {
-            exit: Exit::OK,
-            text: String::new(),
-        }
+        Self::new(Exit::OK, "")
     }
 }
 
@@ -102,7 +110,7 @@ impl Function {
     /// [`ActError`] if there are no credentials or no region.
     pub(super) async fn sdk() -> Result<Loaded, ActError> {
         let loaded = operators_config().await;
-        loaded.map_err(|(exit, text)| ActError { exit, text })
+        loaded.map_err(|(exit, text)| ActError::new(exit, text))
     }
 
     /// The function in the outputs of `stack`.
@@ -153,7 +161,12 @@ impl Function {
             let call = call.payload(Blob::new(request.to_string())).send();
             let response = call.await.map_err(|failure| {
                 let text = error_text(&failure);
-                unavailable(&format!("Lambda Invoke of {}: {text}", self.name))
+                // Lambda refuses a request by a code before the function sees it.
+                let has_seen = failure.code().is_none();
+                ActError {
+                    may_have_acted: has_seen,
+                    ..unavailable(&format!("Lambda Invoke of {}: {text}", self.name))
+                }
             })?;
             let payload = response.payload().map(AsRef::as_ref).unwrap_or_default();
             if response.function_error().is_none() {
@@ -284,10 +297,7 @@ fn has_died(payload: &[u8]) -> bool {
 fn function_error(payload: &[u8]) -> ActError {
     let Ok(error) = serde_json::from_slice::<FunctionError>(payload) else {
         let text = String::from_utf8_lossy(payload).into_owned();
-        return ActError {
-            exit: Exit::FAILED,
-            text,
-        };
+        return ActError::new(Exit::FAILED, text);
     };
     let is = |name: ErrorName| error.error_type == name.as_str();
     let exit = match () {
@@ -306,21 +316,19 @@ fn function_error(payload: &[u8]) -> ActError {
         () => Exit::FAILED,
     };
     let text = format!("{}: {}", error.error_type, error.error_message);
-    ActError { exit, text }
+    let unclear = [ErrorName::Unavailable, ErrorName::Contended];
+    ActError {
+        may_have_acted: unclear.into_iter().any(is) || has_died(payload),
+        ..ActError::new(exit, text)
+    }
 }
 
 fn configuration(text: &str) -> ActError {
-    ActError {
-        exit: Exit::CONFIGURATION,
-        text: text.into(),
-    }
+    ActError::new(Exit::CONFIGURATION, text)
 }
 
 fn unavailable(text: &str) -> ActError {
-    ActError {
-        exit: Exit::UNAVAILABLE,
-        text: text.into(),
-    }
+    ActError::new(Exit::UNAVAILABLE, text)
 }
 
 #[cfg(test)]

@@ -35,15 +35,24 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
         &args.act,
     )?;
     let operate = Function::open(&args.act.function, Surface::Operate).await?;
+    let mut asked_time = Value::Null;
     if !args.yes {
         let would = operate.act(&request).await?;
+        asked_time = would["scheduledTime"].clone();
         if args.dry_run && args.act.output == Format::Json {
             print(&format!("{would}\n"))?;
             return Ok(Exit::OK);
         }
         let lock = operate
             .act(&json!({ "act": "show", "lock": args.lock }))
-            .await?;
+            .await;
+        let lock = match lock {
+            // A lock has no record before its first run.
+            Err(error) if error.exit == Exit::CONFIGURATION => {
+                json!({ "lock": args.lock, "state": "has not run yet" })
+            }
+            lock => lock?,
+        };
         print(&question(&would, &lock))?;
         if args.dry_run {
             return Ok(Exit::OK);
@@ -53,6 +62,10 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
         }
     }
     request["dryRun"] = json!(false);
+    // What was asked about is what is started, also if a minute has passed.
+    if !asked_time.is_null() {
+        request["scheduledTime"] = asked_time;
+    }
     let started = start_once(&operate, &request, &id).await?;
     match args.act.output {
         Format::Json => print(&format!("{started}\n"))?,
@@ -69,13 +82,15 @@ async fn start_once(operate: &Function, request: &Value, id: &str) -> Result<Val
     let mut repeats = 0;
     loop {
         match operate.act(request).await {
-            Err(error) if error.exit == Exit::UNAVAILABLE && repeats < REPEATS => {
+            Err(error) if error.may_have_acted && repeats < REPEATS => {
                 repeats += 1;
                 sleep(PAUSE).await;
             }
-            Err(error) if error.exit == Exit::UNAVAILABLE || error.exit == Exit::FAILED => {
+            Err(error) if error.may_have_acted => {
+                let time = request["scheduledTime"].as_str();
+                let time = time.map_or_else(String::new, |at| format!(" --scheduled-time {at}"));
                 let text = format!(
-                    "{}; it may have been started: repeat it with --id {id}",
+                    "{}; it may have been started: repeat it with --id {id}{time}",
                     error.text
                 );
                 return Err(ActError { text, ..error });
@@ -89,18 +104,17 @@ async fn start_once(operate: &Function, request: &Value, id: &str) -> Result<Val
 fn question(would: &Value, lock: &Value) -> String {
     let screen = Screen::new(false);
     let state = format!("{}: {}", shown(&lock["lock"]), shown(&lock["state"]));
-    let lines = [shown(&would["message"]), state, shown(&lock["frees"])];
-    let lines = lines
-        .iter()
-        .map(|line| format!("{}\n", screen.lines(line, "  ")));
+    let frees = lock["frees"].as_str().map(|_| shown(&lock["frees"]));
+    let lines = [shown(&would["message"]), state].into_iter().chain(frees);
+    let lines = lines.map(|line| format!("{}\n", screen.lines(&line, "  ")));
     lines.collect()
 }
 
 async fn is_yes() -> Result<bool, ActError> {
     let answer = ask("Start it? [y/N] ".to_owned()).await;
-    let answer = answer.map_err(|error| ActError {
-        exit: Exit::CONFIGURATION,
-        text: format!("there is no terminal to ask at ({error}): give --yes, or --dry-run"),
+    let answer = answer.map_err(|error| {
+        let text = format!("there is no terminal to ask at ({error}): give --yes, or --dry-run");
+        ActError::new(Exit::CONFIGURATION, text)
     })?;
     Ok(["y", "yes"].contains(&answer.to_lowercase().as_str()))
 }

@@ -3,13 +3,15 @@
 use super::LockKey;
 use super::text::hash;
 
-/// The name of the execution that an operator's request with this `id` starts for `lock`.
+/// The name of the execution that an operator's request with this `id` starts for `lock`; `what` is the rest of the
+/// request.
 ///
 /// Names of executions are those of a state machine, of which many locks may have the same. So the name has a hash of the
-/// lock: requests for two locks start two executions, also with the same id.
+/// request: two requests start two executions, also with the same id or at the same time.
 #[must_use]
-pub fn start_name(lock: &LockKey, id: &str) -> String {
-    format!("started-{}-{id}", hash(lock.as_str(), 4))
+pub fn start_name(lock: &LockKey, what: &[&str], id: &str) -> String {
+    let request = [&[lock.as_str()], what].concat().join("\n");
+    format!("started-{}-{id}", hash(&request, 6))
 }
 
 #[cfg(test)]
@@ -17,12 +19,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_of_another_lock_has_another_name() {
-        let name = |lock: &str| start_name(&LockKey::new(lock).unwrap(), "x");
+    fn another_request_has_another_name() {
+        let name = |lock: &str, what| start_name(&LockKey::new(lock).unwrap(), what, "x");
 
-        assert_eq!(name("nightly"), name("nightly"));
-        assert_ne!(name("nightly"), name("weekly"));
-        let longest = start_name(&LockKey::new("a").unwrap(), &"x".repeat(40));
+        assert_eq!(name("nightly", &["a", ""]), name("nightly", &["a", ""]));
+        assert_ne!(name("nightly", &[]), name("weekly", &[]));
+        assert_ne!(name("nightly", &["a", ""]), name("nightly", &["", "a"]));
+        let longest = start_name(&LockKey::new("a").unwrap(), &[], &"x".repeat(40));
         assert!(longest.len() <= 80, "{longest}");
     }
 }

@@ -25,10 +25,12 @@ use lockstep::contract::{ErrorName, InvalidRequest};
 use lockstep::error::Error;
 use lockstep::executions::{Executions, Start};
 use lockstep::service::{Deps, Ports};
-use lockstep_core::domain::{
-    AuditNote, Command, ExecutionArn, Forget, RunKey, rfc3339, start_name,
-};
+use lockstep_core::domain::{AuditNote, Command, ExecutionArn, Forget, RunKey, rfc3339};
 use lockstep_core::store::LockIndex;
+
+/// Longest input of an execution, in bytes
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
+const INPUT_MAX: usize = 262_144;
 
 /// Starts the run, or says which it would be.
 ///
@@ -45,19 +47,21 @@ pub(super) async fn run<P: Ports>(
 where
     P::Store: LockIndex,
 {
-    let CheckedStart { lock, again, .. } = &request;
-    let id = request.id.clone();
-    let id = id.unwrap_or_else(|| deps.now().millis().to_string());
-    let name = start_name(lock, &id);
-    let origin = Origin::of(deps, schedules, &request, &name).await?;
-    let response = would_start(&request, &origin);
-    if let Some(started) = started_before(deps, &request, &origin.start, &name).await? {
+    let CheckedStart {
+        lock, again, name, ..
+    } = &request;
+    if let Some(started) = noted(deps, &request).await? {
+        return Ok(started_earlier(&request, &started));
+    }
+    let origin = Origin::of(deps, schedules, &request).await?;
+    if let Some(started) = started_before(deps, &request, &origin.start).await? {
         if !request.dry_run {
             note(deps, &request, &started).await?;
         }
-        let message = format!("{started} was started by an earlier request with this id");
-        return Ok(answered(response, &started, message));
+        return Ok(started_earlier(&request, &started));
     }
+    let response = would_start(&request, &origin);
+    check_length(&request, &origin)?;
     let taken = match &origin.run_key {
         Some(key) => taken_key(deps, lock, origin.record.as_ref(), key, again.is_some()).await?,
         None => None,
@@ -72,10 +76,28 @@ where
     if request.dry_run {
         return Ok(response);
     }
-    let started = start(deps, &request, &origin.start, &name, taken).await?;
+    let started = start(deps, &request, &origin.start, name, taken).await?;
     let message = response.message.replacen("would start", "started", 1);
-    let message = format!("{message}: {started}");
-    Ok(answered(response, &started, message))
+    Ok(StartResponse {
+        status: StartStatus::Started,
+        message: format!("{message}: {started}"),
+        execution_arn: Some(started.to_string()),
+        ..response
+    })
+}
+
+/// # Errors
+/// `Lockstep.InvalidRequest` for an input that StartExecution would refuse when the success of its run key is forgotten.
+fn check_length(request: &CheckedStart, origin: &Origin) -> Result<(), InvalidRequest> {
+    let length = origin.start.input.as_ref().map_or(0, String::len);
+    match &request.schedule {
+        Some((name, _)) if length > INPUT_MAX => {
+            let rule =
+                format!("a schedule whose input has at most {INPUT_MAX} bytes, and not {length}");
+            Err(InvalidRequest::new("schedule", format!("\"{name}\""), rule))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn would_start(request: &CheckedStart, origin: &Origin) -> StartResponse {
@@ -91,7 +113,7 @@ fn would_start(request: &CheckedStart, origin: &Origin) -> StartResponse {
             "would start {machine} with the input of {}{at}",
             origin.from
         ),
-        from: origin.from.clone(),
+        from: Some(origin.from.clone()),
         scheduled_time: time,
         execution_arn: None,
         run_key: origin.run_key.as_ref().map(|key| key.as_str().to_owned()),
@@ -131,38 +153,48 @@ where
     Ok(started)
 }
 
-/// Notes the start in the history, once: the request that has started the execution may have got no answer.
+/// Notes the start in the history.
 async fn note<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedStart,
     started: &ExecutionArn,
-) -> Result<(), Error>
-where
-    P::Store: LockIndex,
-{
+) -> Result<(), Error> {
     let CheckedStart { lock, audit, .. } = request;
-    let note = format!("{started}: {}", audit.note);
-    let of_start = format!("{started}: ");
-    let acts = deps.store().acts(lock).await?;
-    let mut notes = acts.iter().filter_map(|act| act.note.as_ref());
-    if notes.any(|note| note.starts_with(&of_start)) {
-        return Ok(());
-    }
     let noted = AuditNote {
-        note,
+        note: format!("{started}: {}", audit.note),
         ..audit.clone()
     };
     deps.carry_out(lock, &Command::NoteStart(noted)).await?;
     Ok(())
 }
 
-fn answered(response: StartResponse, started: &ExecutionArn, message: String) -> StartResponse {
+/// The response to a repetition. What the first request started is not looked up again: a schedule may have changed.
+fn started_earlier(request: &CheckedStart, started: &ExecutionArn) -> StartResponse {
     StartResponse {
+        lock: request.lock.to_string(),
         status: StartStatus::Started,
-        message,
+        state_machine_arn: started.state_machine(),
+        from: None,
+        scheduled_time: None,
+        message: format!("{started} was started by an earlier request with this id"),
         execution_arn: Some(started.to_string()),
-        ..response
+        run_key: None,
     }
+}
+
+/// The execution that the history names as started by an earlier request with the same id.
+async fn noted<P: Ports>(
+    deps: &Deps<P>,
+    request: &CheckedStart,
+) -> Result<Option<ExecutionArn>, Error>
+where
+    P::Store: LockIndex,
+{
+    let acts = deps.store().acts(&request.lock).await?;
+    let of_start = format!(":{}: ", request.name);
+    let mut notes = acts.iter().filter_map(|act| act.note.as_deref());
+    let arn = notes.find_map(|note| note.split_once(&of_start));
+    Ok(arn.and_then(|(arn, _)| ExecutionArn::new(format!("{arn}:{}", request.name)).ok()))
 }
 
 /// The execution that an earlier request with the same id has started. Its run may have ended since, and its success
@@ -174,16 +206,14 @@ async fn started_before<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedStart,
     start: &Start,
-    name: &str,
 ) -> Result<Option<ExecutionArn>, Error> {
-    let earlier = start.execution(name)?;
+    let earlier = start.execution(&request.name)?;
     if deps.executions.describe(&earlier).await?.is_none() {
         return Ok(None);
     }
     if deps.executions.names_lock(&earlier, &request.lock).await? {
         return Ok(Some(earlier));
     }
-    let id = request.id.as_deref().unwrap_or_default();
     let rule = format!("new: {earlier} is an execution of something else");
-    Err(InvalidRequest::new("id", format!("\"{id}\""), rule).into())
+    Err(InvalidRequest::new("id", format!("of \"{}\"", request.name), rule).into())
 }

@@ -130,8 +130,9 @@ pub struct StartResponse {
     pub status: StartStatus,
     /// The state machine.
     pub state_machine_arn: String,
-    /// The execution or the schedule whose input the run has.
-    pub from: String,
+    /// The execution or the schedule whose input the run has; not for a repetition of a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// The scheduled time that the input of a schedule is filled in with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_time: Option<String>,

@@ -16,7 +16,9 @@ use aws_sdk_sfn::Client;
 use aws_sdk_sfn::error::ProvideErrorMetadata;
 use aws_sdk_sfn::operation::describe_execution::DescribeExecutionOutput;
 use aws_sdk_sfn::primitives::DateTime;
-use aws_sdk_sfn::types::{ExecutionListItem, ExecutionStatus, IncludedData, StateMachineStatus};
+use aws_sdk_sfn::types::{
+    ExecutionListItem, ExecutionStatus, IncludedData, StateMachineStatus, StateMachineType,
+};
 use lockstep_core::domain::{
     Execution, ExecutionArn, ExecutionDescription, ExecutionState, FailedStart, LockKey,
     StateMachineArn, TaskToken, Timestamp,
@@ -232,6 +234,11 @@ impl Executions for StepFunctions {
         match call.send().await {
             Ok(seen) if seen.status == Some(StateMachineStatus::Deleting) => {
                 Err(ExecutionsError::Denied(format!("{machine} is deleted")))
+            }
+            Ok(seen) if *seen.r#type() == StateMachineType::Express => {
+                Err(ExecutionsError::Denied(format!(
+                    "{machine} is Express: what holds a lock is a Standard workflow"
+                )))
             }
             Ok(seen) => Ok(is_named_by_input || is_named(Some(seen.definition()), lock)),
             Err(error) => Err(translate(&error)),

@@ -31,7 +31,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// What `request` asks to start, as an execution called `name`.
+    /// What `request` asks to start.
     ///
     /// # Errors
     /// See [`run`](super::run).
@@ -39,11 +39,13 @@ impl Origin {
         deps: &Deps<P>,
         schedules: &impl Schedules,
         request: &CheckedStart,
-        name: &str,
     ) -> Result<Self, Error> {
         match &request.schedule {
             Some((schedule, at)) => {
-                let tick = Tick { at: *at, id: name };
+                let tick = Tick {
+                    at: *at,
+                    id: &request.name,
+                };
                 of_schedule(deps, schedules, request, schedule, tick).await
             }
             None => of_run(deps, &request.lock, request.again.as_ref()).await,
@@ -156,6 +158,13 @@ async fn latest<P: Ports>(
     let mut after: Option<FencingToken> = None;
     for _ in 0..PAGES_MAX {
         let page = deps.store().history(lock, after, LOCKS_PAGE).await?;
+        if again.is_none() && page.unreadable > 0 {
+            let text = format!(
+                "lock {lock}: this version of operate cannot read {} of its latest runs; name the run by `again`",
+                page.unreadable
+            );
+            return Err(Error::new(ErrorName::Corrupt, text));
+        }
         let found = page.runs.into_iter().find(|run| fits(run.run_key.as_ref()));
         match (found, page.next) {
             (

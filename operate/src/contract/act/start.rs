@@ -3,7 +3,9 @@
 use super::{InvalidRequest, audit};
 use crate::schedules::ScheduleName;
 use lockstep::contract::{parse_time, quoted, text};
-use lockstep_core::domain::{AuditNote, Invalid, LockKey, Retention, RunKey, Timestamp};
+use lockstep_core::domain::{
+    AuditNote, Invalid, LockKey, Retention, RunKey, Timestamp, start_name,
+};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,8 +35,8 @@ pub struct StartRequest {
     /// `true` checks everything and starts nothing. Default `false`.
     #[serde(default)]
     pub dry_run: bool,
-    /// An id that is new for each start: 1 to 40 characters out of A-Z a-z 0-9 - _. A repetition of the request with the
-    /// same id starts nothing more. Default: the time.
+    /// An id that is new for each start: 1 to 40 characters out of A-Z a-z 0-9 - _. A repetition of the same request with
+    /// the same id starts nothing more. Default: the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 40)))]
     pub id: Option<String>,
@@ -55,10 +57,10 @@ pub struct CheckedStart {
     pub again: Option<RunKey>,
     /// The schedule whose input the run has, and the time that was scheduled, to the second.
     pub schedule: Option<(ScheduleName, Timestamp)>,
+    /// The name of the execution, which a repetition of the request has too.
+    pub name: String,
     /// Whether nothing is started.
     pub dry_run: bool,
-    /// What makes the name of the execution unique.
-    pub id: Option<String>,
     /// Who, and why.
     pub audit: AuditNote,
 }
@@ -77,13 +79,20 @@ impl StartRequest {
             .again
             .as_ref()
             .map(|key| text("again", key, RunKey::new));
-        let id = self.id.as_ref().map(|id| text("id", id, id_text));
+        let lock = text("lock", &self.lock, LockKey::new)?;
+        let id = match &self.id {
+            Some(id) => text("id", id, id_text)?,
+            None => now.millis().to_string(),
+        };
+        // As they were given: now is another time in a repetition.
+        let given = [&self.again, &self.schedule, &self.scheduled_time];
+        let given = given.map(|text| text.as_deref().unwrap_or_default());
         Ok(CheckedStart {
-            lock: text("lock", &self.lock, LockKey::new)?,
+            name: start_name(&lock, &given, &id),
+            lock,
             again: again.transpose()?,
             schedule: self.tick(now)?,
             dry_run: self.dry_run,
-            id: id.transpose()?,
             audit: audit(&self.actor, &self.note, retention)?,
         })
     }
