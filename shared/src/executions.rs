@@ -129,10 +129,17 @@ pub struct Start {
 }
 
 impl Start {
-    /// Whether the input names `lock`.
+    /// Whether the input names `lock`: by its own member `lock`, as that of exclusive-run does, or without one at any depth.
     #[must_use]
     pub fn names(&self, lock: &LockKey) -> bool {
-        is_named(self.input.as_deref(), lock)
+        let input = self
+            .input
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        input.is_some_and(|input: serde_json::Value| match &input["lock"] {
+            serde_json::Value::String(own) => own == lock.as_str(),
+            _ => names(&input, lock),
+        })
     }
 
     /// The ARN of the execution called `name`.
@@ -171,4 +178,34 @@ pub enum ExecutionsError {
     /// The call is not allowed or not valid, or its target does not exist. A retry does not help.
     #[error("Step Functions refuses the call: {0}")]
     Denied(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_of_a_start_is_that_of_its_input_itself() {
+        let machine = "arn:aws:states:eu-west-1:1:stateMachine:etl";
+        let (lock, machine) = (
+            LockKey::new("nightly").unwrap(),
+            StateMachineArn::new(machine).unwrap(),
+        );
+        for (input, named) in [
+            (Some(r#"{"lock": "nightly"}"#), true),
+            (Some(r#"{"run": {"lock": "nightly"}}"#), true),
+            (
+                Some(r#"{"lock": "other", "run": {"lock": "nightly"}}"#),
+                false,
+            ),
+            (Some("no JSON"), false),
+            (None, false),
+        ] {
+            let start = Start {
+                state_machine: machine.clone(),
+                input: input.map(str::to_owned),
+            };
+            assert_eq!(start.names(&lock), named, "{input:?}");
+        }
+    }
 }

@@ -88,7 +88,8 @@ fn parts(text: &str) -> Option<Parts> {
 
 fn is_name(text: &str) -> bool {
     let allowed = |one: u8| one.is_ascii_alphanumeric() || b"-_.".contains(&one);
-    (1..=LENGTH_MAX).contains(&text.len()) && text.bytes().all(allowed)
+    let is_path = text == "." || text == "..";
+    !is_path && (1..=LENGTH_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 #[cfg(test)]
@@ -121,6 +122,8 @@ mod tests {
         let long = "x".repeat(65);
         for text in [
             "",
+            ".",
+            "batch/..",
             "a b",
             "a/b/c",
             "/nightly",

@@ -42,6 +42,9 @@ const CHECKS_MAX: usize = 3;
 /// The end of the checks, counted from the start of the call. It leaves time to decide again.
 const CHECKS_END: Duration = Duration::from_secs(5);
 
+/// The end of the decision that is made again after checks that waited, counted from the start of the call.
+const AGAIN_END: Duration = Duration::from_millis(5800);
+
 /// Longest time for the call that ends the waiting state.
 const STATE_TIME: Duration = Duration::from_secs(1);
 
@@ -61,7 +64,7 @@ struct Checked {
     freed: Option<HolderId>,
     /// Whether the response to the request may have changed.
     changed: bool,
-    /// Whether the checks waited for an attempt to end. Holders may have released meanwhile.
+    /// Whether the checks took their time, for an attempt to end or for an answer. Holders may have released meanwhile.
     waited: bool,
     /// An earlier attempt at the same run of which it is not known whether it has ended.
     unsettled: Option<HolderId>,
@@ -141,16 +144,24 @@ impl<P: Ports> Call<'_, P> {
         let mut checked = self.check_holders(&result).await;
         // A waiting state that a recovery has granted a permit is woken like any other.
         let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
-        if (checked.changed || checked.waited) && !is_queued {
+        if checked.changed && !is_queued {
             result = self.execute().await;
             // A run that lost its permit under `yield` by this check keeps its key until its end is known.
-            if checked.changed && run_in_flight(&result).is_some() {
+            if run_in_flight(&result).is_some() {
                 let of_run = self.check_holders(&result).await;
                 checked.unsettled = of_run.unsettled;
                 if of_run.changed {
                     result = self.execute().await;
                 }
+                checked.waited = of_run.waited && !of_run.changed;
+            } else {
+                checked.waited = false;
             }
+        }
+        if checked.waited && !is_queued {
+            // Without an answer in time the first one stands.
+            let again = self.time.until(AGAIN_END, self.execute()).await;
+            result = again.unwrap_or(result);
         }
         (result, checked)
     }
@@ -174,6 +185,7 @@ impl<P: Ports> Call<'_, P> {
         if self.time.until(CHECKS_END, checks).await.is_err() {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
+            checked.waited = true;
         }
         checked
     }
