@@ -18,7 +18,7 @@ async fn dead(more: Value) -> Functions {
 }
 
 #[tokio::test]
-async fn the_checks_of_one_call_end_and_the_answer_stands_if_the_table_is_silent() {
+async fn an_answer_stands_if_the_table_is_silent_after_the_checks() {
     let functions = dead(json!({})).await;
     // The decision on the request takes one write.
     let table = Faulty::silent_after(&functions, 1);

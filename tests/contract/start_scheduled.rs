@@ -93,7 +93,7 @@ async fn a_lock_that_has_never_run_is_started_from_its_schedule() {
 }
 
 #[tokio::test]
-async fn an_input_that_has_changed_since_the_last_run_is_the_one_that_is_started() {
+async fn a_start_has_the_input_that_the_schedule_has_now() {
     let functions = with_nightly();
     functions.start(&["monday"]);
     let grant = functions.granted_with(ask_with("monday", json!({}))).await;
@@ -153,7 +153,7 @@ async fn of_several_targets_of_a_rule_the_one_with_the_lock_is_started() {
 }
 
 #[tokio::test]
-async fn a_schedule_that_starts_nothing_for_the_lock_is_refused_and_nothing_starts() {
+async fn a_schedule_that_starts_nothing_for_the_lock_is_refused() {
     let of = |lock: &str| TargetInput::Constant(json!({ "lock": lock }).to_string());
     for (inputs_of_rule, field, words) in [
         (vec![], "schedule", ["nightly", "not 0"]),
@@ -237,7 +237,7 @@ async fn a_wrong_schedule_is_refused_with_its_field_value_and_rule() {
 
 /// The schedule has been deleted since, and the first answer was lost.
 #[tokio::test]
-async fn a_repetition_is_answered_without_the_schedule_and_another_time_is_another_start() {
+async fn a_repetition_is_answered_although_its_schedule_is_gone() {
     let functions = with_nightly();
     functions.start(&["monday"]);
     functions.granted_with(ask_with("monday", json!({}))).await;
@@ -255,7 +255,7 @@ async fn a_repetition_is_answered_without_the_schedule_and_another_time_is_anoth
 }
 
 #[tokio::test]
-async fn an_input_that_no_execution_may_have_is_refused_and_nothing_is_forgotten() {
+async fn an_input_too_long_for_an_execution_is_refused() {
     let functions = Functions::new();
     let long = json!({ "lock": "nightly", "more": "x".repeat(262_144) }).to_string();
     let long = TargetInput::Attributes(long);

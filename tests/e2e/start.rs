@@ -49,6 +49,23 @@ async fn a_run_that_is_started_again_acquires_the_lock_as_any_other() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_started_again_replaces_the_holder() {
+    let (stack, lock) = (stack().await, unique("start-replace"));
+    let input = stack.batch_input(&lock).seconds(10.0);
+    let first = at_work(&stack, &input.with("overlap", "replace")).await.arn;
+
+    let second = start_again(&stack, &lock, json!({})).await;
+    let replaced = stack.wait(&first, 60).await;
+    let ended = stack.wait(&second, 60).await;
+
+    assert!(!replaced.ran() && ended.ran(), "{replaced:?} {ended:?}");
+    let containers = stack.containers(&lock, 60).await;
+    assert_eq!(containers.len(), 2, "{containers:?}");
+    let found = Expected::permits(1).stops(&first).violations(&containers);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[tokio::test]
 async fn a_scheduled_time_that_has_succeeded_is_run_again_by_its_run_key_only() {
     let (stack, lock) = (stack().await, unique("start-again"));
     let input = stack

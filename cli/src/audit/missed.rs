@@ -127,8 +127,10 @@ fn paced(starts: &[u64], every: u64, begin: u64, end: u64) -> Vec<u64> {
     ticks
 }
 
-/// Gives each start to the latest open tick. Returns the ticks without a start, and the starts without a tick but for those
-/// within a second of another: these are second deliveries, and would hide a tick that nobody started.
+/// Gives each start to the latest open tick. Returns the ticks without a start and the starts without a tick.
+///
+/// A start within a second of the start before counts as its second delivery. It is not returned, as it would make up for
+/// a missed tick.
 fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
     let (mut missed, mut spare, mut open) = (Vec::new(), Vec::new(), Vec::<Tick>::new());
     let mut coming = ticks.iter().copied().peekable();
@@ -226,7 +228,7 @@ mod tests {
     #[test]
     fn a_start_that_comes_after_the_next_tick_is_late_and_one_by_hand_too() {
         let hourly = [schedule("hourly", "cron(0 * * * ? *)")];
-        // The ticks of 3 and 4 come behind that of 5. One of 8 comes twice, which is no start of 6.
+        // The ticks of 3:00 and 4:00 are delivered after that of 5:00. The tick of 6:00 is lost, and that of 8:00 delivered twice.
         let on_time = (0..24).filter(|hour| ![3, 4, 6].contains(hour));
         let mut starts: Vec<u64> = on_time.map(|hour| hour * HOUR + 100).collect();
         starts.extend([5 * HOUR + 5_000, 5 * HOUR + 9_000, 8 * HOUR + 600]);

@@ -6,8 +6,8 @@ use super::text::hash;
 /// The name of the execution that an operator's request with this `id` starts for `lock`; `what` is the rest of the
 /// request.
 ///
-/// Names of executions are those of a state machine, of which many locks may have the same. So the name has a hash of the
-/// request: two requests start two executions, also with the same id or at the same time.
+/// An execution's name is unique within its state machine, and many locks may share one. The hash of the request in the
+/// name keeps two requests apart that have the same id or come at the same time.
 #[must_use]
 pub fn start_name(lock: &LockKey, what: &[&str], id: &str) -> String {
     let request = [&[lock.as_str()], what].concat().join("\n");
