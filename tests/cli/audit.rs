@@ -140,23 +140,24 @@ async fn a_tick_that_started_nothing_is_named_with_its_schedule() {
     let inside = Inside::open().await;
     let account = Account::new(&inside, "audit-missed");
     let machine = account.machine("nightly", "STANDARD").await;
-    let day = 86_400_000;
-    // Twelve hours from now: the stack itself ticks meanwhile nowhere near.
-    let hour = (now() / 3_600_000 + 12) % 24;
-    let tick = |days: u64| (now() / day - days) * day + hour * 3_600_000;
+    let (hour, day) = (3_600_000, 86_400_000);
+    // The newest tick was twelve hours ago, so the rule does not fire during the test.
+    let newest = now() / hour * hour - 12 * hour;
+    let hour_of_day = newest / hour % 24;
+    let tick = |nth: u64| newest - (nth - 1) * day;
     let rule = account.name("tick");
     account
         .rule(
             "tick",
-            &format!("cron(0 {hour} * * ? *)"),
+            &format!("cron(0 {hour_of_day} * * ? *)"),
             "ENABLED",
             &machine,
         )
         .await;
     let lost = [3, 4, 7];
-    let runs = (1..=10).filter(|days| !lost.contains(days));
+    let runs = (1..=10).filter(|nth| !lost.contains(nth));
     let runs: Vec<_> = runs
-        .map(|days| (tick(days) + 900, tick(days) + 60_000))
+        .map(|nth| (tick(nth) + 900, tick(nth) + 60_000))
         .collect();
     account.past(&machine, &runs).await;
 
@@ -164,8 +165,8 @@ async fn a_tick_that_started_nothing_is_named_with_its_schedule() {
     let (_, table, _) = output(account.audit(&[])).await;
 
     let ticks = &found["stateMachines"][0]["ticks"];
-    let named = |days: &u64| {
-        let at = rfc3339(Timestamp::from_millis(tick(*days)));
+    let named = |nth: &u64| {
+        let at = rfc3339(Timestamp::from_millis(tick(*nth)));
         json!({ "at": at, "count": 1, "schedules": [rule] })
     };
     let expected: Vec<Value> = lost.iter().map(named).collect();
