@@ -256,11 +256,15 @@ async fn a_run_of_a_key_waits_while_the_work_that_yielded_is_being_stopped() {
     let at_work = functions.status(run_of("b", next.clone())).await;
     functions.end("a", ExecutionEnd::Aborted);
     let stopping = functions.acquire(run_of("b", next.clone())).await;
+    let own = functions
+        .status(run_of("c", json!({ "runKey": "tick" })))
+        .await;
     functions.put_task("a", exited(1));
     let over = functions.status(run_of("b", next)).await;
 
     assert_eq!(at_work, "duplicate");
     assert_fails(stopping, "Lockstep.Unavailable", &["a retry is safe"]);
+    assert_eq!(own, "duplicate", "it does not wait");
     assert_eq!(over, "granted");
 }
 

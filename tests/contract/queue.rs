@@ -141,6 +141,28 @@ async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended(
     }
 }
 
+/// A call checks three waiters, and begins at another one in each second.
+#[tokio::test]
+async fn each_dead_waiter_of_a_long_queue_is_found_within_as_many_seconds() {
+    let names = ["b", "c", "d", "e", "f"];
+    for dead in names {
+        let (functions, _) = Functions::held(&["a", "b", "c", "d", "e", "f", "g"]).await;
+        functions.queue(&names).await;
+        functions.wait(5);
+        functions.end(dead, ExecutionEnd::Aborted);
+        let most = json!({ "maxQueue": names.len() });
+        let ask = merged(waiting_alone("g", "token-g"), &most);
+
+        let mut has_place = false;
+        for _ in names {
+            functions.wait(1);
+            has_place |= functions.acquire(ask.clone()).await.is_ok();
+        }
+
+        assert!(has_place, "{dead}");
+    }
+}
+
 #[tokio::test]
 async fn a_process_in_a_full_queue_keeps_its_place() {
     let (functions, _) = Functions::held(&["a", "c"]).await;

@@ -146,16 +146,16 @@ impl<P: Ports> Call<'_, P> {
         let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
         if checked.changed && !is_queued {
             result = self.execute().await;
+            checked.waited = false;
             // A run that lost its permit under `yield` by this check keeps its key until its end is known.
             if run_in_flight(&result).is_some() {
                 let of_run = self.check_holders(&result).await;
                 checked.unsettled = of_run.unsettled;
                 if of_run.changed {
                     result = self.execute().await;
+                } else {
+                    checked.waited = of_run.waited;
                 }
-                checked.waited = of_run.waited && !of_run.changed;
-            } else {
-                checked.waited = false;
             }
         }
         if checked.waited && !is_queued {

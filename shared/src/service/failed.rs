@@ -84,8 +84,7 @@ impl<P: Ports> Deps<P> {
 /// The lease that the history keeps of the run.
 fn lease_of<'a>(runs: &'a [Run], ended: &Ended<'_>) -> Option<&'a Lease> {
     let mut runs = runs.iter();
-    let own = runs.find(|run| run.token == ended.token && run.holder == *ended.holder);
-    own?.lease.as_deref()
+    runs.find(|run| run.token == ended.token)?.lease.as_deref()
 }
 
 /// The number of the attempt: one more than the failed runs before it that the same execution

@@ -2,8 +2,8 @@
 
 use super::{at, holder, terms};
 use crate::domain::{
-    Acquire, AuditNote, Command, DropWaiter, FencingToken, LockRecord, Opening, Permits, Seconds,
-    Terms, WaiterId, WhenFull,
+    Acquire, AuditNote, Command, DropWaiter, FencingToken, LockRecord, Opening, Permits, RunId,
+    Seconds, Terms, WaiterId, WhenFull,
 };
 use crate::testing;
 
@@ -79,5 +79,29 @@ fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
 
         assert_eq!(read, expected.map(id), "{command:?}");
         assert_eq!(command.waiter_to_read(None), None, "{command:?}");
+    }
+}
+
+#[test]
+fn only_a_state_that_takes_a_place_reads_the_marker_of_its_key() {
+    let record = queued(&terms("a"));
+    let key = Some(testing::run_key("tick"));
+    for (case, waits, run_key, name, expected) in [
+        ("a new state", true, key.clone(), "b", key.clone()),
+        ("one that has a place", true, key.clone(), "second", None),
+        ("one without a key", true, None, "b", None),
+        ("a run that does not wait", false, key.clone(), "b", None),
+    ] {
+        let acquire = Command::Acquire(Acquire {
+            task_token: waits.then(|| testing::task_token("waits")),
+            ..testing::acquire(Terms {
+                run_key,
+                ..terms(name)
+            })
+        });
+
+        let read = acquire.run_to_read(Some(&record));
+
+        assert_eq!(read, expected.map(RunId::Key), "{case}");
     }
 }

@@ -69,9 +69,10 @@ fn only_a_run_that_reported_its_end_was_released() {
 }
 
 #[test]
-fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
+fn a_marker_keeps_the_end_or_the_lease_and_never_what_is_of_the_task() {
     let ended = Run {
         task: Some(testing::task_end(1)),
+        beat: Some(testing::task_token("beat")),
         lease: Some(Box::new(terms("a").lease(TOKEN, at(100)))),
         ..run(TOKEN, Some(RunOutcome::Lost))
     };
@@ -85,7 +86,7 @@ fn the_marker_of_a_run_that_ends_has_the_end_or_the_lease_and_never_the_task() {
         };
         assert_eq!((&entry.id, &entry.run), (&RunId::Token(TOKEN), &ended));
         assert_eq!(marker.id, RunId::Key(run_key("tick")));
-        assert_eq!(marker.run.task, None);
+        assert_eq!((&marker.run.task, &marker.run.beat), (&None, &None));
         let kept = marker.run.end.as_ref().map(|end| end.retain_until);
         let until = (!runs_on).then(|| at(200).plus(RETENTION.run_keys));
         assert_eq!(kept, until);

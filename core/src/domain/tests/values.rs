@@ -3,6 +3,7 @@
 use super::at;
 use crate::domain::{
     CLOCK_SKEW, DEAD_AFTER, FencingToken, RunKey, Seconds, TaskToken, Ticket, Timestamp,
+    length_text,
 };
 
 #[test]
@@ -65,4 +66,21 @@ fn tickets_count_in_both_directions() {
 
     assert_eq!([ticket.ahead().number(), ticket.behind().number()], [4, 6]);
     assert_eq!(Ticket::ZERO.number(), 0);
+}
+
+#[test]
+fn a_length_is_shown_in_its_two_largest_units() {
+    let (second, minute, hour, day) = (1000, 60_000, 3_600_000, 86_400_000);
+    for (millis, text) in [
+        (0, "0.0 s"),
+        (minute - 1, "59.9 s"),
+        (minute, "1 min 0 s"),
+        (hour - second, "59 min 59 s"),
+        (hour, "1 h 0 min"),
+        (day - second, "23 h 59 min"),
+        (day, "1 d 0 h"),
+        (3 * day - minute, "2 d 23 h"),
+    ] {
+        assert_eq!(length_text(millis), text, "{millis}");
+    }
 }

@@ -1,42 +1,71 @@
-//! How often a table that is busy is asked.
+//! The requests of a command to a table that is busy, or that has no record of the lock.
 
-use super::bench::{acquire, at};
+use super::bench::{acquire, at, audit_note, release};
 use crate::clock::{Clock, ManualClock};
 use crate::domain::{
     Change, Command, FencingToken, LockKey, LockRecord, Mode, Outcome, Run, RunId, Timestamp,
     Waiter, WaiterId,
 };
 use crate::protocol::{Protocol, ProtocolError, RETRIES_MAX};
-use crate::store::{Commit, DueLock, DuePage, HistoryPage, LockStore, StoreError};
+use crate::store::{Commit, DueLock, DuePage, Found, HistoryPage, LockStore, StoreError};
 use crate::testing::now;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 type Answer<T> = Result<T, StoreError>;
 
-/// A table that is busy for so many writes, and takes any after them.
-struct Busy(AtomicU32);
+/// A table without a record of the lock.
+#[derive(Default)]
+struct Table {
+    /// The number of writes that it is too busy for.
+    busy: AtomicU32,
+    /// The number of writes that conflict, because they expect a record.
+    conflicts: AtomicU32,
+    /// The number of reads of what closes new locks.
+    reads: AtomicU32,
+}
 
-impl LockStore for Busy {
+impl Table {
+    fn busy(writes: u32) -> Self {
+        let busy = AtomicU32::new(writes);
+        Self {
+            busy,
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether `left` was above zero, and is one less now.
+fn counts_down(left: &AtomicU32) -> bool {
+    let (order, step) = (Ordering::SeqCst, |left: u32| left.checked_sub(1));
+    left.fetch_update(order, order, step).is_ok()
+}
+
+impl LockStore for Table {
     async fn commit(&self, _: &LockKey, _: &Change) -> Answer<Commit> {
-        let (order, step) = (Ordering::SeqCst, |left: u32| left.checked_sub(1));
-        let is_busy = self.0.fetch_update(order, order, step).is_ok();
-        Ok(if is_busy {
-            Commit::Busy
-        } else {
-            Commit::Committed(None)
-        })
+        if counts_down(&self.busy) {
+            return Ok(Commit::Busy);
+        }
+        if counts_down(&self.conflicts) {
+            let record = Some(None);
+            return Ok(Commit::Conflict(Found {
+                record,
+                ..Found::default()
+            }));
+        }
+        Ok(Commit::Committed(None))
     }
 
     async fn load(&self, _: &LockKey) -> Answer<Option<LockRecord>> {
-        unreachable!("a grant is written without a read")
+        Ok(None)
     }
 
     async fn new_locks(&self) -> Answer<Option<Mode>> {
-        unreachable!("the lock has a record")
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        Ok(None)
     }
 
     async fn load_run(&self, _: &LockKey, _: &RunId) -> Answer<Option<Run>> {
-        unreachable!("a grant is written without a read")
+        Ok(None)
     }
 
     async fn history(&self, _: &LockKey, _: Option<FencingToken>, _: usize) -> Answer<HistoryPage> {
@@ -60,7 +89,7 @@ impl LockStore for Busy {
 fn a_busy_table_is_asked_again_up_to_the_bound_and_no_more() {
     let lock = LockKey::new("nightly").expect("a valid key");
     for (busy, is_contended) in [(0, false), (RETRIES_MAX, false), (RETRIES_MAX + 1, true)] {
-        let store = Busy(AtomicU32::new(busy));
+        let store = Table::busy(busy);
         let protocol = Protocol::new(store, ManualClock::at(at(0)), 1);
 
         let answer = now(protocol.execute(&lock, &Command::Acquire(acquire("a"))));
@@ -81,7 +110,7 @@ fn the_pauses_of_a_command_add_up_to_less_than_two_seconds() {
     let mut longest = 0;
     for (busy, bound) in [(1, 20), (RETRIES_MAX, 20 + 40 + 80 + 160 + 320 + 3 * 400)] {
         for seed in 0..50 {
-            let store = Busy(AtomicU32::new(busy));
+            let store = Table::busy(busy);
             let protocol = Protocol::new(store, ManualClock::at(at(0)), seed);
 
             now(protocol.execute(&lock, &command)).expect("a grant");
@@ -92,4 +121,37 @@ fn the_pauses_of_a_command_add_up_to_less_than_two_seconds() {
         }
     }
     assert!(longest > 900, "clients that meet are not spread: {longest}");
+}
+
+/// An order of an operator makes a record too, and is about that lock alone.
+#[test]
+fn only_an_acquire_of_a_lock_without_a_record_reads_what_closes_new_locks() {
+    let lock = LockKey::new("nightly").expect("a valid key");
+    let token = FencingToken::from_number(7);
+    let pause = || Command::Pause(audit_note("upgrade"), None);
+    for (case, command, conflicts, reads) in [
+        ("a grant at once", Command::Acquire(acquire("a")), 0, 0),
+        ("a grant", Command::Acquire(acquire("a")), 1, 1),
+        (
+            "a write that is overtaken",
+            Command::Acquire(acquire("a")),
+            2,
+            2,
+        ),
+        ("a release", release("a", token), 1, 0),
+        ("a pause", pause(), 0, 0),
+        ("a pause that is overtaken", pause(), 1, 0),
+    ] {
+        let conflicts = AtomicU32::new(conflicts);
+        let store = Table {
+            conflicts,
+            ..Table::default()
+        };
+        let protocol = Protocol::new(store, ManualClock::at(at(0)), 1);
+
+        let answer = now(protocol.execute(&lock, &command));
+
+        let read = protocol.store().reads.load(Ordering::SeqCst);
+        assert_eq!(read, reads, "{case}: {answer:?}");
+    }
 }
