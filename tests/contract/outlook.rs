@@ -9,10 +9,14 @@ use case::{Case, after, cases};
 use lockstep::contract::{EventKind, parse_time};
 use lockstep::domain::{Mode, Timestamp};
 use lockstep_tests::seeds::check;
-use proptest::prelude::prop_assert_eq;
+use proptest::prelude::{prop_assert_eq, prop_assert_ne};
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+
+fn is_frozen(mode: &Mode) -> bool {
+    matches!(mode, Mode::Frozen { .. })
+}
 
 /// What a check has done, as the world shows it.
 async fn done(case: &Case, functions: &Functions) -> &'static str {
@@ -28,7 +32,7 @@ async fn done(case: &Case, functions: &Functions) -> &'static str {
     let stopped = !functions.executions.stops().is_empty() || !functions.tasks.stops().is_empty();
     let left = case.lease.replaced && record.queue.is_empty();
     match lease {
-        _ if matches!(record.gate.mode, Mode::Frozen { .. }) => "freeze",
+        _ if is_frozen(&record.gate.mode) && !is_frozen(&case.mode()) => "freeze",
         None => "recover",
         _ if stopped => "stop",
         Some(lease) if lease.exit.suspect != before.exit.suspect && !missing => "suspect",
@@ -49,6 +53,13 @@ async fn checked(case: &Case, now: Timestamp) -> &'static str {
     let recovery = deps.recovery();
     let checked = recovery.check(&lock, &holder, &lease, None).await;
     checked.expect("a check");
+    done(case, &functions).await
+}
+
+/// What the sweep at `now` does to the holder.
+async fn swept(case: &Case, now: Timestamp) -> &'static str {
+    let functions = case.world(now).await;
+    functions.sweep().await;
     done(case, &functions).await
 }
 
@@ -84,6 +95,12 @@ fn what_show_says_of_a_holder_is_what_a_check_does() {
         };
         *counts.borrow_mut().entry(action.to_owned()).or_default() += 1;
         prop_assert_eq!(action, wait(checked(&case, now)), "now: {:?}", next);
+        if let Some((action, from, by)) = &next {
+            // Sweeps come each minute. By then there may be more to do than `action`.
+            let sweep = Timestamp::from_millis(by.millis().saturating_sub(60_000));
+            let found = wait(swept(&case, sweep.max(now)));
+            prop_assert_ne!(found, "leave", "{} from {:?} by {:?}", action, from, by);
+        }
         if let Some((action, from, _)) = next.filter(|(_, from, _)| *from > now) {
             let before = Timestamp::from_millis(from.millis() - 1);
             prop_assert_eq!("leave", wait(checked(&case, before)), "before {:?}", from);

@@ -5,8 +5,8 @@ use lockstep::error::Error;
 use lockstep::events::console;
 use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{
-    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, LockRecord,
-    Seconds, StopReason, TaskArn, Timestamp, rfc3339,
+    DEAD_AFTER, ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey,
+    LockRecord, Seconds, StopReason, TaskArn, Timestamp, rfc3339,
 };
 use lockstep_core::recovery::{
     Action, Commitment, ExecutionObservation, Next, TaskObservation, Verdict, WorkObservation,
@@ -75,7 +75,9 @@ pub(super) fn latest(lease: &Lease, next: &Next, due: Option<Timestamp>) -> Time
         true => next.from,
         false => lease.dead_at(),
     };
-    due.map_or(swept, |due| due.max(swept)).plus(SWEEP_INTERVAL)
+    // The sweep takes a lock only `DEAD_AFTER` after it is due.
+    due.map_or(swept, |due| due.plus(DEAD_AFTER).max(swept))
+        .plus(SWEEP_INTERVAL)
 }
 
 /// Why the action is taken, where that takes more than its name.

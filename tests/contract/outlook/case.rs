@@ -4,7 +4,7 @@ use crate::functions::{Functions, key};
 use crate::scene::CLUSTER;
 use lockstep::domain::{
     Call, Ending, EndingCause, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
-    Exit, FencingToken, HolderId, Lease, LockRecord, Permits, Seconds, StalePolicy,
+    Exit, FencingToken, HolderId, Lease, LockRecord, Mode, Permits, Seconds, StalePolicy,
     StateMachineArn, Task, Timestamp, Waiter, Work, child_arn, task_group,
 };
 use lockstep::executions::ExecutionsError;
@@ -30,7 +30,22 @@ pub(super) struct Case {
     replacer_gave_up: bool,
     owned: bool,
     tasks: Tasks,
+    lock: Lock,
     pub(super) now: u32,
+}
+
+/// What the lock grants, whatever its holder does.
+#[derive(Clone, Debug)]
+struct Lock {
+    permits: i64,
+    mode: Closed,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Closed {
+    Open,
+    PausedUntil(Option<u32>),
+    Frozen,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,6 +146,16 @@ fn terms() -> impl Strategy<Value = Terms> {
     )
 }
 
+fn lock() -> impl Strategy<Value = Lock> {
+    let mode = prop_oneof![
+        6 => Just(Closed::Open),
+        1 => option::of(seconds()).prop_map(Closed::PausedUntil),
+        1 => Just(Closed::Frozen),
+    ];
+    (prop_oneof![4 => Just(1), 1 => Just(2)], mode)
+        .prop_map(|(permits, mode)| Lock { permits, mode })
+}
+
 pub(super) fn cases() -> impl Strategy<Value = Case> {
     let kind = prop_oneof![
         4 => Just(Kind::Execution),
@@ -149,10 +174,11 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
         replacer,
         proptest::bool::weighted(0.8),
         tasks,
+        lock(),
         seconds(),
     )
         .prop_map(
-            |(holder, lease, execution, replacer, owned, tasks, now)| Case {
+            |(holder, lease, execution, replacer, owned, tasks, lock, now)| Case {
                 holder,
                 lease,
                 execution,
@@ -160,6 +186,7 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
                 replacer_gave_up: replacer.1,
                 owned,
                 tasks,
+                lock,
                 now,
             },
         )
@@ -185,6 +212,18 @@ impl Case {
             Kind::Task => TASK,
             Kind::Other => "laptop",
         })
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        let note = "upgrade (by operator)".to_owned();
+        match self.lock.mode {
+            Closed::Open => Mode::Open,
+            Closed::PausedUntil(end) => Mode::Paused {
+                note,
+                until: end.map(after),
+            },
+            Closed::Frozen => Mode::Frozen { note },
+        }
     }
 
     fn replacer(&self) -> HolderId {
@@ -229,8 +268,9 @@ impl Case {
         let mut record = LockRecord {
             last_token: lease.token,
             due: Some(after(0)),
-            ..LockRecord::new(Permits::ONE)
+            ..LockRecord::new(Permits::new(self.lock.permits).expect("permits"))
         };
+        record.gate.mode = self.mode();
         if self.lease.replaced {
             let waiter = Waiter {
                 terms: testing::terms(self.replacer()),
