@@ -166,3 +166,30 @@ async fn a_waiter_is_dropped_by_a_part_of_its_name_and_a_holder_is_not() {
     assert_eq!(dropped.unwrap()["holder"], execution("thursday"));
     assert_eq!(functions.record("nightly").await.unwrap().queue.len(), 1);
 }
+
+#[tokio::test]
+async fn a_refusal_lists_five_names_and_counts_the_others() {
+    for (count, more) in [(5, None), (7, Some("and 2 more"))] {
+        let names: Vec<_> = (1..=count)
+            .map(|number| format!("night-{number}"))
+            .collect();
+        let functions = Functions::new();
+        for name in &names {
+            functions.start(&[name]);
+            let ask = ask_with(name, json!({ "permits": count }));
+            functions.granted_with(ask).await;
+        }
+
+        let refused = functions
+            .operate(evict(&json!({ "holder": "night" })))
+            .await;
+
+        let mut says: Vec<_> = names[..5].iter().map(|name| execution(name)).collect();
+        says.extend(more.map(str::to_owned));
+        let says: Vec<_> = says.iter().map(String::as_str).collect();
+        let message = refused.as_ref().unwrap_err().to_string();
+        assert_eq!(message.contains(" more"), more.is_some(), "{message}");
+        assert!(!message.contains("night-6"), "{message}");
+        assert_fails(refused, "Lockstep.InvalidRequest", &says);
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) struct Faulty<'a> {
     read_takes: Duration,
     /// The sweep's index still names this lock.
     old_entry: Option<LockKey>,
-    /// So many entries of its first shard cannot be read.
+    /// So many entries of its first shard cannot be read, and so many runs of each page of a history.
     unreadable: usize,
     /// The shards of that index that were read, in order.
     shards: Mutex<Vec<u8>>,
@@ -145,7 +145,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// So many entries of the sweep's index cannot be read.
+    /// So many entries of the sweep's index cannot be read, and so many runs of each page of a history.
     pub(crate) fn unreadable_entries(functions: &'a Functions, unreadable: usize) -> Self {
         Self {
             unreadable,
@@ -214,7 +214,9 @@ impl LockStore for Faulty<'_> {
     ) -> Result<HistoryPage, StoreError> {
         self.respond().await;
         self.clock.advance(self.read_takes);
-        self.table.history(lock, after, most).await
+        let mut page = self.table.history(lock, after, most).await?;
+        page.unreadable = self.unreadable;
+        Ok(page)
     }
 
     async fn register(&self, lock: &LockKey, waiter: &Waiter) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 use crate::closed::POLICIES;
 use crate::functions::Functions;
 use crate::operate::is_paused;
-use crate::scene::{ask, ask_with, status_of, waiting};
+use crate::scene::{ask, ask_with, assert_fails, status_of, waiting};
 use lockstep::store::LockStore;
 use serde_json::{Value, json};
 
@@ -45,6 +45,24 @@ async fn a_pause_of_all_locks_holds_for_a_lock_that_comes_later() {
     assert_eq!(status_of(&granted), "granted");
     let list = functions.view(json!({ "act": "list" })).await.unwrap();
     assert_eq!(list.get("newLocks"), None);
+}
+
+#[tokio::test]
+async fn show_says_why_a_lock_that_has_never_run_is_paused() {
+    let (functions, _) = all_paused().await;
+    let show = json!({ "act": "show", "lock": "nightly" });
+
+    let paused = functions.view(show.clone()).await;
+    functions.order("resume", json!({ "all": true })).await;
+    let open = functions.view(show).await;
+
+    let says = ["nightly", "paused with all others", "upgrade"];
+    assert_fails(paused, "Lockstep.InvalidRequest", &says);
+    assert_fails(
+        open,
+        "Lockstep.InvalidRequest",
+        &["acquired or paused before"],
+    );
 }
 
 /// As at a lock that was paused by its name.

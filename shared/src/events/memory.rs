@@ -2,6 +2,8 @@
 
 use super::{Event, EventKind, EventQuery, Events, LoggedEvent, LoggedEvents};
 use crate::faults::lock;
+use lockstep_core::domain::Timestamp;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct MemoryEvents {
     published: Mutex<Vec<Event>>,
     unreadable: AtomicBool,
+    reads: Mutex<Vec<Range<Timestamp>>>,
 }
 
 impl MemoryEvents {
@@ -21,6 +24,11 @@ impl MemoryEvents {
     /// Returns all events, in the order of their publication.
     pub fn published(&self) -> Vec<Event> {
         lock(&self.published).clone()
+    }
+
+    /// Returns the times of which the log was read, in the order of the reads.
+    pub fn reads(&self) -> Vec<Range<Timestamp>> {
+        lock(&self.reads).clone()
     }
 
     /// Returns the kinds of all events, in the order of their publication.
@@ -39,6 +47,7 @@ impl Events for MemoryEvents {
 
     /// All that was published, as a log group would have it.
     async fn logged(&self, query: &EventQuery<'_>) -> Option<LoggedEvents> {
+        lock(&self.reads).push(query.from..query.before);
         let published = self.published().into_iter().map(|event| LoggedEvent {
             kind: event.kind,
             lock: event.lock,

@@ -32,6 +32,7 @@ struct Inner {
     seals: bool,
     strangers: BTreeSet<ExecutionArn>,
     starts: Vec<Start>,
+    inputs: BTreeMap<ExecutionArn, String>,
     failed_starts: BTreeMap<ExecutionArn, Vec<FailedStart>>,
     /// Answers of [`Executions::describe`] that a test has fixed.
     described: BTreeMap<ExecutionArn, Result<ExecutionDescription, ExecutionsError>>,
@@ -124,6 +125,12 @@ impl MemoryExecutions {
     /// The executions that are known.
     pub fn known(&self) -> Vec<ExecutionArn> {
         lock(&self.inner).known.keys().cloned().collect()
+    }
+
+    /// Sets the input of `execution`, which is its ARN before.
+    pub fn set_input(&self, execution: &ExecutionArn, input: &str) {
+        let inputs = &mut lock(&self.inner).inputs;
+        inputs.insert(execution.clone(), input.to_owned());
     }
 
     /// What was started, in the order of the calls.
@@ -288,10 +295,12 @@ impl Executions for MemoryExecutions {
 
     /// The input is the ARN of the execution, by which [`Self::check_start`] knows it.
     async fn start_of(&self, execution: &ExecutionArn) -> Result<Option<Start>, ExecutionsError> {
-        let is_known = lock(&self.inner).known.contains_key(execution);
-        Ok(is_known.then(|| Start {
+        let inner = lock(&self.inner);
+        let input = inner.inputs.get(execution).cloned();
+        let arn = || serde_json::Value::from(execution.as_str()).to_string();
+        Ok(inner.known.contains_key(execution).then(|| Start {
             state_machine: StateMachineArn::new(execution.state_machine()).expect("its ARN"),
-            input: Some(serde_json::Value::from(execution.as_str()).to_string()),
+            input: Some(input.unwrap_or_else(arn)),
         }))
     }
 
