@@ -34,24 +34,24 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command under a lock, so that runs of the same lock do not overlap
     Run(Box<run::RunArgs>),
-    /// Run a command for each message of an SQS queue, once
+    /// Run a command once for each message of an SQS queue
     Worker(Box<worker::WorkerArgs>),
-    /// Report progress of the work (from inside the command)
+    /// Report the progress of the work, from inside the guarded command
     Progress {
-        /// The progress, as any text: a change counts as progress
+        /// Any text that describes the progress; each change of the text counts as progress
         value: String,
     },
     /// Hold locks for a program that runs many jobs in one process, over a local HTTP API
     Agent(Box<agent::AgentArgs>),
     /// Show which state machines ran twice at once, before anything is deployed
     Audit(audit::AuditArgs),
-    /// List all locks, the idle, paused and frozen ones too
+    /// List all locks, including idle, paused and frozen ones
     Locks(operate::LocksArgs),
     /// Show one lock: its holders, its waiters, its last runs, and what would free it
     Show(operate::ShowArgs),
-    /// List the runs of locks that have ended, and what operators did
+    /// List the ended runs of locks, and what operators did
     History(operate::HistoryArgs),
-    /// Print the list of locks again and again
+    /// Print the list of locks repeatedly, until interrupted
     Watch(operate::WatchArgs),
     /// Check that a stack can do its work
     Doctor(operate::DoctorArgs),
@@ -63,11 +63,11 @@ pub(crate) enum Command {
     Evict(operate::EvictArgs),
     /// Take a waiter out of the queue
     DropWaiter(operate::DropWaiterArgs),
-    /// End the rest of a lock after its last grant
+    /// End the rest of a lock, so that it may grant a permit before `minIntervalSeconds` are over
     ClearRest(operate::ClearRestArgs),
-    /// Make the run key of a run that has succeeded free
+    /// Free the run key of a run that has succeeded, so that a run with this key may start again
     Forget(operate::ForgetArgs),
-    /// Start a run of a lock again, with the input that it had
+    /// Start the latest run of a lock again, with the same input
     Start(operate::StartArgs),
     /// Weave the lock into a state machine definition of Step Functions
     Weave(Box<weave::WeaveArgs>),
@@ -81,14 +81,14 @@ pub(crate) enum Command {
     },
     /// Write the manual pages: lockstep.1, and one for each subcommand
     Man {
-        /// The folder
+        /// The folder that the pages are written to
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
 }
 
 impl Command {
-    /// Whether it needs what only the kernel of Linux does for the parent of a process.
+    /// Returns whether the subcommand starts and guards processes, which requires Linux.
     pub(crate) fn guards_processes(&self) -> bool {
         matches!(
             self,
@@ -97,7 +97,7 @@ impl Command {
     }
 }
 
-/// The error in a command line, as one line.
+/// Returns the error of a command line as one line.
 pub(crate) fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.trim().is_empty());

@@ -1,9 +1,16 @@
 //! `lockstep audit`: which state machines of an account ran twice at once, before anything is deployed.
 //!
-//! Reading order: [`run`] and [`schedule`] (what is known), [`overlap`], [`replay`] and [`missed`] (what follows from it), [`advice`]
-//! (what it speaks for), [`report`] (the figures together). Those are pure. [`api`], [`client`] and [`pace`] are the
-//! calls, [`journal`] is the state that an interrupted audit leaves, and [`read`] reads an account with them. [`table`] and
-//! [`html`] print the report.
+//! Reading order:
+//! - [`run`] and [`schedule`]: what is known of an account
+//! - [`overlap`], [`replay`] and [`missed`]: what follows from it
+//! - [`advice`]: which overlap policy the figures speak for
+//! - [`report`]: all figures together
+//! - [`api`], [`client`] and [`pace`]: the calls to AWS
+//! - [`journal`]: the state that an interrupted audit leaves
+//! - [`read`]: reads an account with these calls
+//! - [`table`] and [`html`]: print the report
+//!
+//! The modules up to [`report`] are pure.
 
 mod advice;
 mod api;
@@ -97,7 +104,7 @@ async fn read(args: &AuditArgs) -> Result<Found, EarlyExit> {
     ))
 }
 
-/// How to go on after an audit that has stopped.
+/// Returns how to resume an audit that has stopped; empty if the same command would fail again.
 fn resumption(exit: Exit, state: Option<&Path>) -> String {
     match state {
         _ if exit == Exit::CONFIGURATION || exit == Exit::CANNOT_WRITE => String::new(),
@@ -109,7 +116,7 @@ fn resumption(exit: Exit, state: Option<&Path>) -> String {
     }
 }
 
-/// The account of the credentials. The call needs no permission
+/// Returns the account of the credentials. The call needs no permission
 /// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>).
 async fn account(sdk: &SdkConfig) -> Result<String, EarlyExit> {
     let client = aws_sdk_sts::Client::new(sdk);
@@ -138,7 +145,8 @@ fn print_report(args: &AuditArgs, report: &Report) -> Exit {
     }
 }
 
-/// The page comes last: if it cannot be written, the report is there all the same.
+/// Writes the HTML page after the report is printed: if the page cannot be written, the report is on standard
+/// output all the same.
 fn write_html(args: &AuditArgs, report: &Report) -> Exit {
     let Some(path) = &args.html else {
         return Exit::OK;

@@ -1,13 +1,13 @@
-//! Runs the guarded command: starts it, supervises it, kills what it leaves behind. The watchdog kills it
-//! when this process cannot.
+//! Runs the guarded command: starts it, supervises it, and kills what it leaves behind. The watchdog kills
+//! the command if this process cannot.
 //!
 //! ```text
 //!  lockstep ──▶ shim ═▶ the command          in a group of its own, marked, dies with its parent
 //!      │                   └─ descendants    also those that left the group: by mark and descent
 //!      └──────▶ watchdog                     knows every deadline, kills where lockstep cannot
 //! ```
-//! A command is its process group and what has left that group. Only all of it together counts as
-//! ended: one process that goes on would work without the lock.
+//! A command consists of the processes in its process group and of those that have left the group. It counts
+//! as ended only when all of them have ended: a single process that goes on would work without the lock.
 
 mod child;
 mod descendants;
@@ -37,11 +37,11 @@ pub(crate) use which::check_program;
 use crate::exit::Exit;
 use std::ffi::OsString;
 
-/// Runs the part of this program that `arguments` name: the watchdog, or the step before a command. Each is a
-/// process that this program starts from its own file.
+/// Runs the part of this program that `arguments` name: the watchdog, or the step before a command. This
+/// program starts both as processes from its own file. Returns `None` if `arguments` name neither.
 ///
-/// They are no subcommands: `clap` describes the flags of all subcommands before it reads an argument, which takes
-/// longer than such a process takes to begin its work.
+/// The two are not subcommands of `clap`, which builds the flags of all subcommands before it reads an
+/// argument. That takes longer than these processes need to begin their work.
 pub(crate) fn serve(arguments: impl Iterator<Item = OsString>) -> Option<Exit> {
     let arguments: Vec<_> = arguments.skip(1).collect();
     match &arguments[..] {

@@ -1,5 +1,5 @@
-//! The lease of this process on a lock: acquire, renew, release, and reconcile a grant whose answer
-//! was lost.
+//! The lease of this process on a lock: acquires, renews and releases it, and reconciles a grant whose
+//! response was lost.
 
 pub(crate) mod acquire;
 pub(crate) mod client;

@@ -1,4 +1,5 @@
-//! Log lines and metrics of the command, on standard error: standard output belongs to the child.
+//! Log lines and metrics of the command. Both go to standard error, because standard output belongs to the
+//! guarded command.
 
 pub(crate) use crate::platform::stderr::flush;
 
@@ -19,8 +20,8 @@ use tracing_subscriber::{Layer, fmt};
 pub(crate) fn init() {
     stderr::start();
     let (level, unknown) = log_level(variable(Key::Log.name()));
-    // The use cases log every step, each heartbeat and each check while waiting. Here they log warnings
-    // and errors only; the commands log the rest.
+    // The use cases log every step, each heartbeat and each check while they wait. Unless the level is debug
+    // or trace, only their warnings and errors are logged; the subcommands log the rest.
     let steps = if level > Level::INFO {
         level
     } else {
@@ -30,8 +31,9 @@ pub(crate) fn init() {
     for quiet in ["lockstep::service", "lockstep_core::recovery"] {
         wanted = wanted.with_target(quiet, steps);
     }
-    // Below info, the SDK logs whole requests and responses, with the bodies of messages. Its warnings
-    // print whole structures, and a failure shows in the error of its request.
+    // Below info, the SDK logs whole requests and responses with the bodies of messages, and its warnings
+    // print whole structures. So it logs at most info if the level is debug or trace, and otherwise only
+    // errors: the error of a request reports the failure.
     let deepest = if level > Level::INFO {
         Level::INFO
     } else {
@@ -40,7 +42,8 @@ pub(crate) fn init() {
     for deep in ["aws_", "hyper", "h2"] {
         wanted = wanted.with_target(deep, deepest);
     }
-    // It logs all that a credential process has written. The failure is in the error.
+    // `aws_config` logs everything that a credential process has written. The error of the provider reports
+    // the failure.
     wanted = wanted.with_target("aws_config", LevelFilter::ERROR);
     let lines = fmt::layer()
         .with_writer(|| NonBlockingStderr)
@@ -61,20 +64,20 @@ pub(crate) fn init() {
     report_unknown_level(unknown.as_deref());
 }
 
-/// Writes metric lines to standard error: CloudWatch Logs receives both streams of a container.
+/// Writes metric lines to standard error. CloudWatch Logs receives both output streams of a container.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StderrSink {
     is_open: bool,
 }
 
 impl StderrSink {
-    /// Writes metric lines, unless standard error is a terminal.
+    /// Returns a sink that writes metric lines, unless standard error is a terminal.
     pub(crate) fn open() -> Self {
         let is_open = !stderr().is_terminal();
         Self { is_open }
     }
 
-    /// Discards metric lines.
+    /// Returns a sink that discards metric lines.
     pub(crate) fn closed() -> Self {
         Self { is_open: false }
     }
@@ -90,13 +93,14 @@ impl MetricSink for StderrSink {
     }
 }
 
-/// Prints a line to standard error before the log starts or after it ends. Blocks for a second at most if
-/// standard error is not read.
+/// Prints a line to standard error directly, not through the queue of the log. Waits at most one second if
+/// nothing reads standard error.
 pub(crate) fn print_line(text: impl std::fmt::Display) {
     print(format!("lockstep: {text}\n"));
 }
 
-/// Prints `text` to standard output, which has to take it within ten seconds.
+/// Prints `text` to standard output. If it cannot be written within ten seconds, reports that and returns
+/// [`Exit::CANNOT_WRITE`].
 pub(crate) fn print_help(text: String) -> Exit {
     match stderr::write_to_stdout(text) {
         Ok(()) => Exit::OK,
@@ -107,7 +111,7 @@ pub(crate) fn print_help(text: String) -> Exit {
     }
 }
 
-/// Prints `text` as [`print_line`] does, without prefix and line end.
+/// Prints `text` to standard error as [`print_line`] does, without its prefix and line end.
 pub(crate) fn print(text: String) {
     stderr::write_unqueued(text);
 }

@@ -1,13 +1,23 @@
 //! `lockstep`: exclusive runs from inside a container.
 //!
-//! Reading order: [`run`], [`exec`] (a command: supervision, its processes, its watchdog), [`lease`]
-//! (its lock: acquire, renew, release), [`protect`] (task protection), [`worker`] (a queue), [`agent`]
-//! (jobs of one program), [`operate`] (what operators see and do), [`weave`] (definitions of workflows), [`audit`] (workflows without a lock). [`platform`] is the operating system below them.
+//! Reading order:
+//! - [`run`]: the subcommand that runs one command under a lock
+//! - [`exec`]: the processes of a command, their supervision and the watchdog
+//! - [`lease`]: acquires, renews and releases the lock
+//! - [`protect`]: ECS task scale-in protection
+//! - [`worker`]: the messages of an SQS queue
+//! - [`agent`]: the jobs of one program
+//! - [`operate`]: the operators' subcommands
+//! - [`weave`]: definitions of workflows
+//! - [`audit`]: workflows that have no lock
+//! - [`platform`]: the operating system and the AWS configuration, which all others use
 //!
-//! Whatever this process starts must die with it, or before it. Two hidden subcommands are parts of
-//! that, which the binary starts itself: `watchdog` is the second process that holds the deadline
-//! of each lease, and `start-command` is what a command is until it has its parent-death signal. A
-//! `credential_process` is the exception: the SDK starts it.
+//! Each process that `lockstep` starts ends with it or before it. For that, the binary starts itself in two
+//! more ways, which [`exec::serve`] serves before any flag is parsed:
+//! - `watchdog` is the second process, which kills a command at the deadline of its lease.
+//! - `start-command` sets up the parent-death signal in the child, and then executes the command.
+//!
+//! A `credential_process` is the exception, because the SDK starts it.
 
 #![deny(clippy::print_stderr)]
 
@@ -57,11 +67,11 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> Exit {
-    // Process groups, `/proc`, parent-death signals and subreapers are Linux's; without them
-    // nothing could be promised of a command.
+    // Process groups, `/proc`, parent-death signals and subreapers are features of Linux. Without them a
+    // command could outlive its guard.
     if !cfg!(target_os = "linux") && command.guards_processes() {
         log::print_line(
-            "this command guards processes, which needs Linux; the operators' commands run here",
+            "this subcommand guards processes and needs Linux; the operators' subcommands run on this system",
         );
         return Exit::CONFIGURATION;
     }
@@ -90,7 +100,8 @@ fn dispatch(command: Command) -> Exit {
     }
 }
 
-/// Runs `work` on one thread: commands are bound to the thread that started them, and die with it.
+/// Runs `work` on one thread. The parent-death signal of a command is bound to the thread that started the
+/// command: the command dies when that thread ends.
 fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
     log::init();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -99,8 +110,8 @@ fn with_runtime(work: impl Future<Output = Exit>) -> Exit {
     match runtime {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
-            // A full pipe does not block the work: lines go through a queue, and what is left in it
-            // is written here.
+            // Log lines go through a queue, so that a full pipe does not block the work. Lines that are still
+            // queued are written here.
             log::flush();
             exit
         }

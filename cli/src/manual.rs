@@ -1,4 +1,4 @@
-//! The manual pages and the completions of shells, from the definition of the flags.
+//! Manual pages and shell completions, generated from the definitions of the flags.
 
 use crate::args::Cli;
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ pub(crate) fn completions(shell: Shell) -> Exit {
     print(&script)
 }
 
-/// Writes the manual page of the command and of each subcommand to `folder`.
+/// Writes a manual page for `lockstep` and one for each subcommand into `folder`.
 pub(crate) fn man(folder: &Path) -> Exit {
     match clap_mangen::generate_to(Cli::command(), folder) {
         Ok(()) => Exit::OK,

@@ -1,4 +1,5 @@
-//! The once key, which is equal for messages with the same work, and its lock.
+//! The once key of a message, which is equal for messages with the same work, and the lock that belongs to
+//! it.
 
 mod check;
 mod exact;
@@ -10,31 +11,31 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
-/// Number of locks over which the once keys of a queue are spread. A lock is one item of the table,
-/// which holds all runs in flight under it: so each item stays small, with few concurrent writers.
+/// Number of locks over which the once keys of a queue are spread. A lock is one item of the table, which has
+/// all runs in flight under that lock: several locks keep each item small, with few concurrent writers.
 const SHARDS: u8 = 64;
 
 /// Longest expression for a once key, in bytes.
 const LENGTH_MAX: usize = 1_024;
-/// Deepest nesting of an expression: open brackets, and all `!` and `&`.
+/// Deepest nesting of an expression: the number of open brackets plus the number of all `!` and `&`.
 const DEPTH_MAX: usize = 64;
 
-/// An expression that finds the once key in a body.
+/// A JMESPath expression that finds the once key in the body of a message.
 #[derive(Clone)]
 pub(crate) struct OnceKey(Expression<'static>);
 
-/// Why a message has no once key, and where in its body. Never contains a part of the body.
+/// Why a message has no once key, and at which place in its body. The text never contains a part of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
 impl OnceKey {
-    /// Compiles a JMESPath expression (<https://jmespath.org/specification.html>), and checks what would be wrong for
-    /// every message. Beside the functions of JMESPath there is `from_json`, for JSON in a string, such as the body
-    /// of a message that came by SNS
+    /// Compiles a JMESPath expression (<https://jmespath.org/specification.html>), and refuses one that would
+    /// be wrong for every message. Besides the functions of JMESPath, an expression may call `from_json`,
+    /// which parses the JSON in a string, such as the body of a message that SNS has delivered
     /// (<https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>).
     ///
     /// # Errors
-    /// The problem and its place, in one line.
+    /// Describes the problem and its place, in one line.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
         check_depth(text)?;
         let problem = |error: jmespath::JmespathError| {
@@ -43,7 +44,8 @@ impl OnceKey {
         let compiled = FUNCTIONS.compile(text).map_err(problem)?;
         check::check(compiled.as_ast())?;
         let key = Self(compiled);
-        // Messages that lack the field would have one key: the first of them runs, and the others are deleted.
+        // If messages without the field had a key, all of them would have the same one: the first would run,
+        // and the others would be deleted.
         match (key.find(b"{}"), key.find(br#"{"of no message": 1}"#)) {
             (Ok(found), Ok(other)) if found == other => Err(format!(
                 "finds {found:?} in every message that lacks its fields"
@@ -89,10 +91,11 @@ impl fmt::Debug for OnceKey {
     }
 }
 
-/// Bounds the nesting of an expression: to parse, evaluate and drop it takes stack for each level.
+/// Checks the length and the nesting of an expression. Parsing, evaluating and dropping it use the stack for
+/// each level.
 ///
 /// # Errors
-/// The bound that it exceeds, in one line.
+/// Names the bound that the expression exceeds, in one line.
 fn check_depth(text: &str) -> Result<(), String> {
     if text.len() > LENGTH_MAX {
         return Err(format!("is over {LENGTH_MAX} bytes long"));
@@ -112,10 +115,11 @@ fn check_depth(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the once key of a message: what `expression` finds in its body, or its id.
+/// Returns the once key of a message: the value that `expression` finds in its `body`, or `id` without an
+/// expression. A value that is not a valid run key is replaced by its hash.
 ///
 /// # Errors
-/// [`Malformed`].
+/// [`Malformed`], if the expression finds no key.
 pub(crate) fn once_key(
     expression: Option<&OnceKey>,
     id: &str,
@@ -128,7 +132,7 @@ pub(crate) fn once_key(
     Ok(as_run_key(found))
 }
 
-/// Returns `key`, or its hash if it is not a valid run key.
+/// Returns `key` if it is a valid run key, otherwise its SHA-256 hash as `sha256:<hex>`.
 fn as_run_key(key: String) -> String {
     match RunKey::new(key.as_str()) {
         Ok(_) => key,
@@ -136,12 +140,13 @@ fn as_run_key(key: String) -> String {
     }
 }
 
-/// Returns the lock of a once key: always the same one.
+/// Returns the name of the lock of a once key: one of the [`SHARDS`] locks with this `prefix`, always the
+/// same for the same key.
 pub(crate) fn lock(prefix: &str, once_key: &str) -> String {
     shard(prefix, Sha256::digest(once_key.as_bytes())[0] % SHARDS)
 }
 
-/// Returns the name of one of a queue's locks.
+/// Returns the name of the lock with this number among the locks of a queue, such as `orders/07`.
 pub(crate) fn shard(prefix: &str, number: u8) -> String {
     format!("{prefix}/{number:02x}")
 }

@@ -1,9 +1,9 @@
-//! The operators' commands: each invokes the function operate or view of a stack, and prints what it
-//! returns.
+//! The operators' subcommands: each invokes the Lambda function operate or view of a stack, and prints its
+//! response.
 //!
-//! The command has no rights to the table: the functions answer, so what an operator may do is a
-//! matter of which of the two they may invoke. Requests and responses are JSON that this command
-//! passes on.
+//! The command needs no access to the table, because the functions read and write it. What an operator may do
+//! depends on which of the two functions the operator may invoke. This command passes on requests and
+//! responses as JSON.
 
 mod call_error;
 mod change;
@@ -79,7 +79,8 @@ async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
     Ok(Exit::OK)
 }
 
-/// What is said below a list of locks, if all are paused.
+/// Returns the line below a list of locks that reports a pause of all locks, which new locks are under too;
+/// empty without such a pause.
 fn new_locks(screen: Screen, closed: &Value) -> String {
     if closed.is_null() {
         return String::new();
@@ -104,15 +105,15 @@ async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
     watch::list(&view, &request, args.every, args.layout.wide).await
 }
 
-/// The rows of all pages, and the rest of the first page.
+/// The rows of all pages, and the other fields of the first page.
 struct Rows {
     found: Vec<Value>,
     first: Value,
-    /// Whether there are more than were asked for.
+    /// Whether there are more rows than the caller asked for.
     more: bool,
 }
 
-/// The rows of all pages, `most` at most.
+/// Returns the rows of all pages, at most `most`.
 async fn all(
     view: &Function,
     request: Value,
@@ -134,7 +135,7 @@ async fn rows_of(
         let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
         request["limit"] = json!(left.clamp(1, PAGE));
         let mut page = view.act(&request).await?;
-        // Starts that the log of events could not show. The rest of the page is complete.
+        // The log of events could not show all starts. The rest of the page is complete.
         if let Some(problem) = page["problem"].as_str()
             && problems.insert(problem.to_owned())
         {
@@ -145,8 +146,8 @@ async fn rows_of(
         }
         let read = found.len();
         found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        // A page may have fewer rows than it was asked for, or none, and still not be the last: the
-        // function ends it in time.
+        // A page may have fewer rows than requested, or none, although more pages follow: the function ends a
+        // page before its time is over.
         let next = page["next"].take();
         first.get_or_insert(page);
         if next.is_null() || found.len() as u64 >= u64::from(most) {
@@ -160,7 +161,7 @@ async fn rows_of(
     }
 }
 
-/// `request` without the fields that have no value.
+/// Returns `request` without the fields whose value is null.
 fn without_null(request: Value) -> Value {
     let Value::Object(fields) = request else {
         return request;
@@ -169,7 +170,8 @@ fn without_null(request: Value) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
-/// The entries of a history for people: of a run, the exit code of its container comes before the reason.
+/// Returns the entries of a history as people read them: the exit code of a container stands before the
+/// reason.
 fn entries_for_people(entries: &[Value]) -> Vec<Value> {
     let with_code = |entry: &Value| {
         let mut entry = entry.clone();
@@ -208,8 +210,8 @@ fn print_rows<const N: usize>(
 /// Writes to standard output.
 ///
 /// # Errors
-/// What cannot be written is not reported as done. A reader that has gone, such as `head`, ends the command without an
-/// error.
+/// If the text cannot be written, the command fails with [`Exit::CANNOT_WRITE`]. If the reader has closed the
+/// pipe, as `head` does, the command ends without an error text.
 pub(crate) fn print(text: &str) -> Result<(), ActError> {
     let mut out = stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -222,7 +224,7 @@ pub(crate) fn print(text: &str) -> Result<(), ActError> {
     })
 }
 
-/// The exit code, after one line on stderr for an error.
+/// Returns the exit code of `result`, after printing the text of an error to standard error.
 pub(crate) fn finish(result: Result<Exit, ActError>) -> Exit {
     result.unwrap_or_else(|ActError { exit, text, .. }| {
         if !text.is_empty() {

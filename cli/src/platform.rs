@@ -1,5 +1,6 @@
-//! The operating system and the environment: children, clock, variables, files, standard error, terminal, signals, TLS
-//! roots, the configuration of the AWS clients, and the identity of the task and container.
+//! The operating system and the environment of the command: processes, clocks, variables, files, standard
+//! error, the terminal, signals, proxies and root certificates, the configuration of the AWS clients, and the
+//! identity of the task and container.
 
 pub(crate) mod aws;
 pub(crate) mod children;

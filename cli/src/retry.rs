@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) enum Bound {
     /// This number of requests.
     Tries(u32),
-    /// Until this time, with one request at least.
+    /// Until this time, but at least one request.
     Until(Instant),
 }
 
@@ -31,7 +31,7 @@ impl From<Instant> for Bound {
 }
 
 impl Bound {
-    /// Whether another request may follow after this number of `attempts`.
+    /// Returns whether another request may follow after this number of `attempts`.
     fn allows_another(self, attempts: u32) -> bool {
         match self {
             Self::Tries(tries) => attempts < tries,
@@ -40,11 +40,12 @@ impl Bound {
     }
 }
 
-/// Sends a request about `lock`, and retries it on a retryable error until the bound is reached. Requests
-/// are idempotent: an acquire finds its earlier grant, and a release reports that it was already written.
+/// Sends a request about `lock`, and repeats it after a retryable error until the bound is reached. Repeating
+/// is safe, because requests are idempotent: an acquire finds the grant of an earlier attempt, and a release
+/// reports that it was already written.
 ///
 /// # Errors
-/// The error that is not retryable, or the last one.
+/// The first error that is not retryable, or the last error once the bound is reached.
 pub(crate) async fn retry<T, F: Future<Output = Result<T, Error>>>(
     lock: &str,
     bound: impl Into<Bound>,
@@ -53,7 +54,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, Error>>>(
     retry_unless(|| false, lock, bound, request).await
 }
 
-/// As [`retry`], and not any more once `stopping` returns true.
+/// Sends a request as [`retry`] does, but does not repeat it once `stopping` returns `true`.
 ///
 /// # Errors
 /// As [`retry`].
@@ -74,7 +75,8 @@ pub(crate) async fn retry_unless<T, F: Future<Output = Result<T, Error>>>(
     retry_if(request, again).await
 }
 
-/// Whether the same request may succeed later. Keys in variables that have expired stay so: nothing renews them.
+/// Returns whether the same request may succeed later. An error about expired credentials is final if the
+/// access key comes from variables, because nothing renews variables.
 pub(crate) fn may_mend(error: &Error) -> bool {
     let has_keys = variable("AWS_ACCESS_KEY_ID").is_some();
     error.name().is_retryable() && !(has_keys && is_of_expired_keys(error.message()))

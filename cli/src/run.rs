@@ -1,4 +1,4 @@
-//! `lockstep run`: a command under a lock.
+//! `lockstep run`: runs a command under a lock.
 //!
 //! ```text
 //!  acquire, or verify ─▶ protect ─▶ watchdog ─▶ command ──┬─ renewals, progress
@@ -6,9 +6,9 @@
 //!  exit code ◀─ unprotect ◀─ release ◀─ kill orphans ◀────┘ end, lost lease, time over, SIGTERM
 //! ```
 //!
-//! The watchdog is started before the command, so that no moment is without it. What is left of the
-//! command is killed before the lock is released, because work that goes on after the release is
-//! guarded by nothing.
+//! The watchdog starts before the command, so that the command is guarded from its first moment. Processes
+//! that the command leaves behind are killed before the lock is released, because nothing guards their work
+//! after the release.
 
 mod grant;
 mod work;
@@ -34,7 +34,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest time for the release, for any lease. After that, recovery by evidence frees the lock.
+/// Longest time for the release, however long the lease is. After it, recovery by evidence frees the lock.
 const RELEASE_WITHIN: Duration = Duration::from_secs(900);
 
 /// Runs the command of `args` under its lock.
@@ -52,19 +52,19 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
     }
 }
 
-/// Signals are caught before anything is started: from here on a SIGTERM ends this process in
-/// order.
+/// Checks the flags, installs the signal handlers, and runs the command on the lock table. The handlers are
+/// installed before any process is started: from then on a SIGTERM ends this process in order.
 async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     args.check().map_err(wrong)?;
     if args.without_lock {
         tracing::error!(
             event = "run_without_lock",
-            "--without-lock: nothing keeps another run from starting beside this one, and no limit stops it"
+            "--without-lock: another run may start beside this one, and no time limit stops it"
         );
-        // The line would be lost with this process.
+        // `replaced_by` replaces this process, so queued log lines would be lost.
         flush();
-        // A program that reports its progress does not fail for want of a FIFO.
+        // A program that reports its progress must not fail because there is no FIFO.
         return Ok(replaced_by(&args.command, Some((PROGRESS, "/dev/null"))));
     }
     let config = args.table.config().map_err(wrong)?;
@@ -72,7 +72,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let mut signals = Signals::begin().map_err(failed)?;
     let reaper = Subreaper::begin().map_err(failed)?;
-    // Credentials may take long to come, and a signal must not wait for them.
+    // Credentials may take minutes to load. A signal ends the wait for them.
     let sdk = tokio::select! {
         biased;
         signal = signals.end() => return Err(grant::interrupted(signal)),
@@ -83,14 +83,14 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
         .map_err(wrong)?;
     let locks = Arc::new(LockClient::open(&sdk, &config));
     let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
-    // Events are published beside the work. Without this, those of the release would be lost with
-    // the process.
+    // Events are published in the background. Without this wait, the events of the release would be lost when
+    // the process ends.
     locks.settle().await;
     exit
 }
 
-/// All that happens between the grant and the release. Whatever the reason for its end, the permit
-/// is released here, unless a workflow has to.
+/// Acquires the lock, protects the task, runs the command, and releases the lock. The permit is released on
+/// every path, unless the grant was adopted from a workflow, which releases it itself.
 async fn on_table(
     args: &RunArgs,
     locks: &Arc<LockClient>,
@@ -124,7 +124,7 @@ async fn on_table(
             in_flight.end().await;
             Ok(worked.exit)
         }
-        // The command was not started, so its run has failed, and its run key is free.
+        // The command was not started. The outcome is failed, so the run key stays free.
         Err((cause, early)) => {
             let bound = release_bound(cause, held.length());
             let end = (ReleaseOutcome::Failed, Some(early.1.as_str()));
@@ -135,9 +135,11 @@ async fn on_table(
     }
 }
 
-/// How long the release is retried, under a lease of this `length`. The outcome of a command that
-/// ended on its own has to be recorded, above all a success. A process that has to end has less
-/// time, and for a lost lease one attempt is enough.
+/// Returns how long the release is retried, under a lease of this `length`:
+/// - A command that ended by itself or exceeded a time limit: for the length of the lease, at most
+///   [`RELEASE_WITHIN`], because its outcome has to be recorded, above all a success.
+/// - A process that a signal has asked to end: for [`FINAL_REQUEST_TIMEOUT`].
+/// - A lost lease: one attempt.
 fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
     match cause {
         Some(StopCause::LeaseLost) => Bound::Tries(1),
@@ -148,8 +150,9 @@ fn release_bound(cause: Option<StopCause>, length: Duration) -> Bound {
     }
 }
 
-/// Releases the permit, unless it was adopted: the workflow releases that one. A signal does not
-/// cancel the release, but limits it to [`FINAL_REQUEST_TIMEOUT`], also one that has stopped the work.
+/// Releases the permit, unless the grant was adopted: the workflow releases such a permit itself. A signal,
+/// also the one that stopped the work, does not cancel the release, but limits it to
+/// [`FINAL_REQUEST_TIMEOUT`].
 async fn release_acquired(
     locks: &LockClient,
     held: &Held,
@@ -160,7 +163,7 @@ async fn release_acquired(
     if held.hold == Hold::Adopted {
         return;
     }
-    // Not cancelled: a release that is under way may have been carried out.
+    // The release is not cancelled, because the lock table may already have carried it out.
     let mut releasing = pin!(held.release(locks, end, bound));
     let end_by = || Instant::now() + FINAL_REQUEST_TIMEOUT;
     let mut limit = matches!(cause, Some(StopCause::Signal(_))).then(end_by);
@@ -174,7 +177,7 @@ async fn release_acquired(
                 tracing::error!(
                     event = "release_failed",
                     lock,
-                    "lock not released in time; its lease expires"
+                    "the lock table did not confirm the release in time: the lock is free when its lease expires"
                 );
                 return;
             }

@@ -1,7 +1,7 @@
-//! `lockstep weave` and `lockstep unweave`: definitions of workflows, from file to file.
+//! `lockstep weave` and `lockstep unweave`: change the definition of a workflow from file to file.
 //!
-//! The library has no files: here they are read, compared and written. A refusal comes before
-//! anything is written, and leaves the file as it was.
+//! The library `lockstep-weave` works on text. This module reads, compares and writes the files. If a
+//! definition is refused, nothing is written, and its file stays as it was.
 
 use crate::args::weave::{FilesArg, UnweaveArgs, WeaveArgs};
 use crate::exit::{EarlyExit, Exit};

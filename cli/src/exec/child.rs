@@ -17,21 +17,21 @@ use std::ffi::OsString;
 use std::io::{Error, Write};
 use std::process::Stdio;
 
-/// What to start.
+/// A command to start, with its environment and input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spec {
     /// The command and its arguments.
     pub(crate) command: Vec<OsString>,
-    /// Variables of this process that are removed: they belong to another grant.
+    /// Variables that the command does not inherit from this process, because they belong to another grant.
     pub(crate) without: &'static [&'static str],
-    /// Variables that are added to those of this process.
+    /// Variables that are added to those that the command inherits.
     pub(crate) environment: Vec<(String, String)>,
-    /// Its standard input; `None` inherits that of this process.
+    /// The bytes of its standard input; `None` to inherit the standard input of this process.
     pub(crate) input: Option<Vec<u8>>,
-    /// Whether this process runs no other command beside it. Then every process that this one adopts is
-    /// the command's.
+    /// Whether this process runs no other command at the same time. Then every process that this process
+    /// adopts belongs to the command.
     pub(crate) is_alone: bool,
-    /// Which of its processes get a signal while the first one lives.
+    /// Which processes of the command get a signal while its first process lives.
     pub(crate) scope: SignalScope,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Spec {
 pub(crate) struct Child {
     first: EndOf,
     has_first_ended: bool,
-    /// Whether nothing was left when its processes were listed. A list takes milliseconds.
+    /// Whether the last list of its processes was empty. Saves another list, which takes milliseconds.
     is_gone: bool,
     rest: Rest,
     is_alone: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Child {
 /// How much of a command has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The process that it was started as.
+    /// The first process: the one that was started.
     First,
     /// All its processes.
     All,
@@ -61,7 +61,7 @@ impl Child {
     /// Starts `spec` in a process group of its own.
     ///
     /// # Errors
-    /// When no process can be started. A command that is not found shows in its exit.
+    /// When no process can be started. If the command is not found, its exit code says so.
     pub(crate) fn start(
         (reaper, watchdog): (&Subreaper, &Watchdog),
         spec: &Spec,
@@ -81,11 +81,11 @@ impl Child {
         let reaped = reaper.reaped();
         let (process, first) = reaper.start(&mut command)?;
         if let (Some(input), Some(mut pipe)) = (spec.input.clone(), process.stdin) {
-            // A command of another user may open `/dev/stdin`, for which the pipe's mode counts.
+            // A command that runs as another user may open `/dev/stdin`, which checks the mode of the pipe.
             let readable = Mode::S_IRUSR | Mode::S_IWUSR | Mode::S_IROTH;
             fchmod(&pipe, readable).ok();
-            // A thread, because a child that reads slowly must not block this one. It may end without
-            // reading all of its input.
+            // Written by a thread, because a child that reads slowly must not block this one. The child may
+            // end without reading all of its input.
             std::thread::spawn(move || pipe.write_all(&input).ok());
         }
         let group = process.pid;
@@ -104,12 +104,13 @@ impl Child {
         })
     }
 
-    /// Identifies its processes.
+    /// Returns the group and the mark that identify the processes of the command.
     pub(crate) fn tree(&self) -> &CommandTree {
         &self.rest.tree
     }
 
-    /// Returns when its first process has ended, and, called again, when all have.
+    /// Returns [`Ended::First`] when the first process has ended and, called again, [`Ended::All`] when all
+    /// processes of the command have ended.
     pub(crate) async fn ended(&mut self) -> Ended {
         if self.has_first_ended {
             self.rest.gone(self.is_alone).await;
@@ -121,19 +122,19 @@ impl Child {
         Ended::First
     }
 
-    /// Whether its first process has ended.
+    /// Returns whether the first process has ended.
     pub(crate) fn has_first_ended(&self) -> bool {
         self.has_first_ended
     }
 
-    /// Whether its first process, which has ended, has succeeded.
+    /// Returns whether the first process, which has ended, has exited with code 0.
     pub(crate) fn has_succeeded(&self) -> bool {
         let first = peek_exit(self.tree().group);
         matches!(first, Ok(WaitStatus::Exited(_, 0)))
     }
 
-    /// Whether its first process, which has ended, was ended by a signal that asks to end, or says so as a
-    /// shell does.
+    /// Returns whether SIGTERM or SIGINT ended the first process, or whether it exited with the code that a
+    /// shell reports for such an end, 143 or 130.
     pub(crate) fn was_asked_to_end(&self) -> bool {
         let first = peek_exit(self.tree().group);
         [Signal::SIGTERM, Signal::SIGINT]
@@ -145,9 +146,11 @@ impl Child {
             })
     }
 
-    /// Sends `signal` to the processes in the command's scope, and returns how many are left once the first process
-    /// has ended. From then on `signal` goes to all that are left: before, those outside of the scope are the first
-    /// process's to signal. SIGKILL knows no scope.
+    /// Sends `signal`, and returns how many processes are left once the first process has ended:
+    /// - While the first process lives, the processes in the command's scope get `signal`, and 0 is returned.
+    ///   The first process is responsible for the others.
+    /// - After it has ended, all processes that are left get `signal`.
+    /// - SIGKILL goes to the whole group, whatever the scope.
     pub(crate) fn signal(&self, signal: Signal) -> usize {
         let group = self.tree().group;
         if self.has_first_ended || self.scope == SignalScope::Group || signal == Signal::SIGKILL {
@@ -156,7 +159,7 @@ impl Child {
         if self.has_first_ended {
             return self.rest.signal_outside(signal, self.is_alone);
         }
-        // It can join another group of its session.
+        // The first process may have joined another group of its session.
         let has_left = getpgid(Some(group)).is_ok_and(|own| own != group);
         if has_left || self.scope == SignalScope::Program {
             send(signal, |signal| kill(group, signal)).ok();
@@ -164,7 +167,8 @@ impl Child {
         0
     }
 
-    /// Sends `signal` to all that the scope left out, and returns how many are left in and out of the group.
+    /// Sends `signal` to all processes of the command that are outside of the scope, and returns how many
+    /// processes are left in and out of the group.
     pub(crate) fn signal_others(&self, signal: Signal) -> usize {
         match self.scope {
             SignalScope::Group => self.rest.signal_outside(signal, self.is_alone),
@@ -188,12 +192,13 @@ impl Child {
         }
     }
 
-    /// Returns how many are left of the command.
+    /// Returns how many processes of the command are left.
     pub(crate) fn left(&self) -> usize {
         self.rest.count(self.is_alone)
     }
 
-    /// Kills what is left of the command, whose first process has ended. `is_alone` is as in [`Spec`].
+    /// Kills the processes that are left of the command, whose first process has ended. `is_alone` is as in
+    /// [`Spec`].
     pub(crate) async fn kill_rest(&self, is_alone: bool) {
         let is_known = self.is_gone && (self.is_alone || !is_alone);
         if !is_known {
@@ -201,7 +206,7 @@ impl Child {
         }
     }
 
-    /// Reaps its first process, which has ended.
+    /// Reaps the first process, which has ended, and returns how it ended.
     pub(crate) fn reap(self) -> ChildExit {
         self.first.reap()
     }

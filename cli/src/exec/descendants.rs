@@ -1,4 +1,4 @@
-//! Finds the processes of one command, even after they left its group.
+//! Finds the processes of one command, also those that have left its group.
 
 use super::mark::{Mark, is_kept};
 use super::procfs::ProcessTable;
@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Identifies the processes of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandTree {
-    /// The group that they start in; its id is that of the first of them.
+    /// The process group that they start in. Its id is the process id of the first of them.
     pub(crate) group: Pid,
     /// The mark in their environment.
     pub(crate) mark: Mark,
 }
 
-/// A command's processes as seen so far. A process that leaves the group, loses its parent and changes
-/// its environment is found because it was seen before.
+/// The processes of a command that were seen so far. A process that leaves the group, loses its parent and
+/// changes its environment is still found, because it was seen before.
 #[derive(Clone, Debug)]
 pub(crate) struct Descendants {
     tree: CommandTree,
@@ -25,26 +25,27 @@ pub(crate) struct Descendants {
 }
 
 impl Descendants {
-    /// Creates a tree of which no process was seen yet.
+    /// Creates an empty record for the processes of `tree`.
     pub(crate) fn new(tree: CommandTree) -> Self {
         let seen = BTreeMap::new();
         Self { tree, seen }
     }
 
-    /// The group that they start in.
+    /// Returns the process group that they start in.
     pub(crate) fn group(&self) -> Pid {
         self.tree.group
     }
 
-    /// Records those among `processes` that belong to the group, descend from it, or were seen before.
+    /// Records those of `processes` that belong to the group, descend from a process of it, or were recorded
+    /// before and still live, with their descendants.
     pub(crate) fn note(&mut self, processes: &ProcessTable) {
         let group = processes.of_group(self.tree.group);
         let roots = group.chain(self.known(processes)).collect();
         self.seen = started(processes.with_descendants(roots), processes);
     }
 
-    /// Sends SIGKILL to all of the tree among `processes`, and returns them. A process that starts
-    /// meanwhile is in the next list of processes.
+    /// Sends SIGKILL to all processes of the command among `processes`, and returns them. A process that
+    /// starts meanwhile is in the next process table.
     pub(crate) fn kill(&mut self, processes: &ProcessTable) -> BTreeSet<Pid> {
         let group = processes.of_group(self.tree.group);
         let mut roots: BTreeSet<_> = group.chain(self.known(processes)).collect();
@@ -67,14 +68,14 @@ impl Descendants {
     }
 }
 
-/// All processes with `mark`, except this one.
+/// Returns all processes with `mark`, except this one.
 pub(super) fn marked(mark: &Mark, processes: &ProcessTable) -> impl Iterator<Item = Pid> {
     let others = processes.all_living().filter(|id| *id != Pid::this());
     others.filter(|id| mark.is_on(*id))
 }
 
-/// Removes from `found` the processes that are to outlive the command of `tree` and have left its group, and their
-/// descendants.
+/// Removes from `found` the processes that are marked to outlive the command of `tree` and have left its
+/// group, and the descendants of these processes.
 pub(super) fn without_kept(
     mut found: BTreeSet<Pid>,
     tree: &CommandTree,

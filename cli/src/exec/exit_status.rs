@@ -11,9 +11,9 @@ use std::process::ExitStatus;
 pub(crate) enum ChildExit {
     /// It returned a code.
     Code(u8),
-    /// The signal of this number ended it. A number, because real-time signals have no name.
+    /// The signal with this number ended it. It is a number because real-time signals have no name.
     Signal(i32),
-    /// Its exit status is not known.
+    /// Its exit status is not known, because it was reaped elsewhere or could not be read.
     Unknown,
 }
 
@@ -28,12 +28,12 @@ impl ChildExit {
         }
     }
 
-    /// Whether the exit code is 0.
+    /// Returns whether the exit code is 0.
     pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 
-    /// The exit code of `lockstep` for it.
+    /// Returns the exit code with which `lockstep` reports this end.
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::Code(code) => Exit::code(code),

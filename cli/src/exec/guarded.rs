@@ -1,7 +1,7 @@
 //! A guarded command: its processes, its progress and its watchdog.
 //!
-//! Progress and lease belong together: the table learns the progress with each renewal, and
-//! `--no-progress` stops a command whose lease is renewed for ever and that does nothing.
+//! Progress and lease belong together: each renewal writes the progress to the table, and `--no-progress`
+//! stops a command that makes no progress although its lease is renewed.
 
 use super::child::Child;
 use super::progress::{self, Progress};
@@ -12,11 +12,11 @@ use crate::platform::clock::Instant;
 use std::io;
 use tokio::sync::watch;
 
-/// Variables that only some grants set. Their inherited values belong to the grant that this
-/// process runs under, so they are removed.
+/// Variables that only some grants set. A command must not inherit them from the grant that this process runs
+/// under, so they are removed.
 const OF_A_GRANT: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
 
-/// The deadline of a command that no lease bounds: the watchdog only kills it when this process ends.
+/// The deadline of a command without a lease: the watchdog kills such a command only when this process ends.
 const NEVER: Instant = Instant::from_millis(u64::MAX);
 
 /// A started command.
@@ -26,16 +26,16 @@ pub(crate) struct GuardedCommand {
     progress: Option<Progress>,
     watchdog: Watchdog,
     limits: Limits,
-    /// Its name in the log.
+    /// The name of the command in the log.
     name: String,
 }
 
 impl GuardedCommand {
-    /// Starts a command with a FIFO for its progress. Without a `no_progress` limit it starts without
-    /// the FIFO too, if there can be none.
+    /// Starts a command with a FIFO for its progress. If no FIFO can be created, the command starts without
+    /// one, unless `limits` has `no_progress`.
     ///
     /// # Errors
-    /// When no process can be started.
+    /// When no process can be started, or when `limits` has `no_progress` and no FIFO can be created.
     pub(crate) fn start(
         name: &str,
         guards: (&Subreaper, &Watchdog),
@@ -62,7 +62,7 @@ impl GuardedCommand {
         Ok(Self::of(name, child, progress, guards.1, limits))
     }
 
-    /// Starts a command that no lease bounds, and that reports no progress.
+    /// Starts a command without a lease and without a FIFO for its progress.
     ///
     /// # Errors
     /// When no process can be started.
@@ -93,24 +93,24 @@ impl GuardedCommand {
         }
     }
 
-    /// Its processes.
+    /// Returns the group and the mark that identify the processes of the command.
     pub(crate) fn tree(&self) -> &CommandTree {
         self.child.tree()
     }
 
-    /// The watchdog and the processes that it kills at the deadline of the lease.
+    /// Returns the watchdog, and the processes that it has to kill at the deadline of the lease.
     pub(crate) fn guarded(&self) -> (Watchdog, CommandTree) {
         (self.watchdog.clone(), self.tree().clone())
     }
 
-    /// The latest progress; without a FIFO one that never changes.
+    /// Returns a receiver of the latest progress. Without a FIFO, its value never changes.
     pub(crate) fn progress(&self) -> watch::Receiver<Option<String>> {
         let latest = self.progress.as_ref().map(Progress::latest);
         latest.unwrap_or_else(|| watch::channel(None).1)
     }
 
-    /// Supervises the command until it ends or is killed, as [`supervise`] does, and returns why it was
-    /// stopped. Call [`Self::end`] then.
+    /// Supervises the command as the function [`supervise`] does, until it ends or is killed, and returns why
+    /// it was stopped. The caller has to call [`Self::end`] after that.
     pub(crate) async fn supervise(
         &mut self,
         renewal: impl Future<Output = LeaseLost>,
@@ -126,13 +126,13 @@ impl GuardedCommand {
         supervise(name, child, renewal, latest, requests, *limits).await
     }
 
-    /// Kills what is left of the command. Then the watchdog guards it no more: until then the deadline
-    /// must hold, whatever becomes of this process. `is_alone` says whether this process runs no other
-    /// command now.
+    /// Kills what is left of the command, withdraws its deadline from the watchdog, and returns how the
+    /// command ended. Until nothing is left, the deadline has to hold, whatever becomes of this process.
+    /// `is_alone` says whether this process runs no other command now.
     pub(crate) async fn end(self, is_alone: bool) -> ChildExit {
         self.child.kill_rest(is_alone).await;
         self.watchdog.drop(self.tree().group);
-        // Last: from here on the kernel may reuse the id of the group.
+        // Reaped last: after that the kernel may reuse the id of the group.
         self.child.reap()
     }
 }

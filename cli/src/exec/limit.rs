@@ -1,23 +1,24 @@
 //! A mark that a process cannot lose by accident: a resource limit.
 //!
-//! Limits are inherited by `fork` and kept by `execve`, `setsid` and a change of the user; nothing resets them with the
-//! environment. Linux has not used the limit of resident memory since 2.6, and `/proc` shows it to all users
+//! A child inherits resource limits through `fork`, and `execve`, `setsid` and a change of the user keep
+//! them. A command that clears its environment keeps them too. Linux has not enforced the limit of resident
+//! memory since 2.6, and `/proc` shows it to all users
 //! (<https://man7.org/linux/man-pages/man2/getrlimit.2.html>,
-//! <https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html>). So its soft value holds the mark, and is too large to
-//! be a size.
+//! <https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html>). So the soft value of this limit holds the
+//! mark, as a number that is too large to be a size.
 
 #[cfg(target_os = "linux")]
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 use std::fs;
 
-/// The bit that no size of memory has, and that distinguishes a mark.
+/// The bit that distinguishes a mark from a limit: no size of memory has it.
 const TAG: u64 = 1 << 62;
 /// The line of `/proc/<id>/limits` with the limit of resident memory.
 const NAME: &str = "Max resident set";
 
-/// Sets `mark`, of 48 bits, for this process and all that it will start. A hard limit below it leaves the process
-/// unmarked.
+/// Sets `mark`, a number of 48 bits, for this process and all processes that it starts. If the hard limit is
+/// lower, the process stays unmarked.
 #[cfg(target_os = "linux")]
 pub(super) fn set(mark: u64) {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_RSS) {
@@ -25,11 +26,11 @@ pub(super) fn set(mark: u64) {
     }
 }
 
-/// No other system starts commands.
+/// Does nothing, because commands are started on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set(_mark: u64) {}
 
-/// The mark of the process of this `id`, if it has one and has not ended.
+/// Returns the mark of the process with this `id`, if the process has one and has not ended.
 pub(super) fn of(id: Pid) -> Option<u64> {
     parse(&fs::read_to_string(format!("/proc/{id}/limits")).ok()?)
 }

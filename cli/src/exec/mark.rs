@@ -1,9 +1,10 @@
 //! A mark on the processes of a command.
 //!
-//! A process that calls `setsid` leaves the command's group, and one whose parent ends leaves the
-//! command's descendants. It keeps its limits through both, and one of them holds the mark ([`limit`]). Its environment
-//! holds the marks too, with those of the commands around it; `/proc` shows it to the same
-//! user (<https://man7.org/linux/man-pages/man5/proc_pid_environ.5.html>).
+//! A process that calls `setsid` leaves the group of the command, and a process whose parent ends is no
+//! longer a descendant of the command. It keeps its resource limits in both cases, and one of them holds the
+//! innermost mark ([`limit`]). Its environment holds all marks: that of its command, and those of the
+//! commands around it. `/proc` shows the environment to processes of the same user only
+//! (<https://man7.org/linux/man-pages/man5/proc_pid_environ.5.html>).
 
 use super::limit;
 use super::procfs::Process;
@@ -13,16 +14,16 @@ use nix::unistd::Pid;
 use std::time::Duration;
 use std::{fs, io};
 
-/// The variable that holds the marks, the outermost first, separated by colons: a command may run
-/// `lockstep` itself.
+/// The variable that holds the marks, the outermost first, separated by colons. There are several if the
+/// command runs `lockstep` itself.
 const VARIABLE: &str = "LOCKSTEP_MARK";
-/// Its value in the environment of a process that is to outlive its command.
+/// The value of the variable for a process that is to outlive its command.
 const KEEP: &[u8] = b"keep";
 /// Hexadecimal digits of a mark.
 const DIGITS: usize = 12;
-/// Time between two reads of an environment that is not in place yet.
+/// Time between two reads of an environment that is still empty.
 const READ_EVERY: Duration = Duration::from_millis(1);
-/// Reads of it at most. A call of `execve` takes some 0.1 ms, and longer where the disk is slow.
+/// Most reads of an environment. A call of `execve` takes some 0.1 ms, and longer where the disk is slow.
 const READS: usize = 20;
 
 /// Distinguishes the processes of one command from all others.
@@ -35,18 +36,19 @@ impl Mark {
         Self(random_id())
     }
 
-    /// Parses the output of [`Self::text`].
+    /// Parses a mark as [`Self::text`] writes it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let is_mark = text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         is_mark.then(|| Self(text.to_owned()))
     }
 
-    /// The mark as text.
+    /// Returns the mark as text.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
-    /// The variable for the command: the marks of this process, then this one.
+    /// Returns the environment variable for the command. Its value is the marks of this process, then this
+    /// mark.
     pub(super) fn variable(&self) -> (String, String) {
         let marks = match variable(VARIABLE) {
             Some(outer) => format!("{outer}:{}", self.0),
@@ -55,19 +57,19 @@ impl Mark {
         (VARIABLE.into(), marks)
     }
 
-    /// The mark as a number, for [`limit::set`].
+    /// Returns the mark as a number, for [`limit::set`].
     pub(super) fn number(&self) -> u64 {
         u64::from_str_radix(&self.0, 16).unwrap_or_default()
     }
 
-    /// Whether the process of this `id` was started with the mark.
+    /// Returns whether the process with this `id` was started with the mark.
     pub(super) fn is_on(&self, id: Pid) -> bool {
         limit::of(id) == Some(self.number())
             || environment(id).is_ok_and(|environment| self.is_in(&environment))
     }
 
-    /// Whether the process of this `id` was started by a `lockstep` that was started with the mark: it is
-    /// of a command within the command of the mark.
+    /// Returns whether the process with this `id` belongs to an inner command: a `lockstep` that was itself
+    /// started with the mark has started it, with a mark of its own.
     pub(super) fn is_outer_of(&self, id: Pid) -> bool {
         match limit::of(id) {
             Some(innermost) => innermost != self.number(),
@@ -89,12 +91,13 @@ impl Mark {
     }
 }
 
-/// Whether the process of this `id` was started to outlive its command; `false` for a process of another user.
+/// Returns whether the process with this `id` was started to outlive its command; `false` for a process of
+/// another user.
 pub(super) fn is_kept(id: Pid) -> bool {
     environment(id).is_ok_and(|environment| marks(&environment).eq([KEEP]))
 }
 
-/// The marks in an environment, the outermost first.
+/// Returns the marks in an environment, the outermost first.
 fn marks(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
     let variables = environment.split(|byte| *byte == 0);
     let marks = variables.filter_map(|variable| {
@@ -104,11 +107,11 @@ fn marks(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
     marks.flat_map(|marks| marks.split(|byte| *byte == b':'))
 }
 
-/// Reads the environment of the process of this `id`.
+/// Reads the environment of the process with this `id`.
 ///
-/// `/proc` shows an empty one while the process is inside `execve`: the old memory is gone, and the
-/// new one is not variable yet. A daemon that has just been started is in that state, so an empty
-/// environment is read again unless the process has none.
+/// `/proc` shows an empty environment while the process is inside `execve`: the old memory is gone, and the
+/// new one is not visible yet. A daemon that has just been started is in that state. So an empty environment
+/// is read again, at most [`READS`] times, unless the process has none.
 fn environment(id: Pid) -> io::Result<Vec<u8>> {
     let read = || fs::read(format!("/proc/{id}/environ"));
     let mut environment = read()?;

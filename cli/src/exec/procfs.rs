@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read};
 
-/// Longer than each line of `/proc/<id>/stat`: a name and some fifty numbers. One read returns the line;
-/// `fs::read` needs six, for its buffer grows from 32 bytes.
+/// Size of the buffer for a line of `/proc/<id>/stat`, which has a name and some fifty numbers. One read into
+/// it returns the whole line; `fs::read` needs six reads, because its buffer grows from 32 bytes.
 const LINE_MAX: usize = 2048;
 
 /// All processes at one moment.
@@ -21,21 +21,22 @@ pub(super) struct Process {
     group: Pid,
     /// Whether all its threads have ended and it is not reaped yet.
     is_zombie: bool,
-    /// Clock ticks from the start of the machine to its own. Distinguishes the process from a later one
-    /// with the same id.
+    /// When the process started, in clock ticks since the machine started. Distinguishes the process from a
+    /// later one with the same id.
     pub(super) started: u64,
-    /// Whether it has no environment, and none is being set up.
+    /// Whether the process has no environment, and none is being set up by `execve`.
     pub(super) has_no_environment: bool,
-    /// Whether it is about to end: its memory is gone, and its children are still its own. A thread of the kernel
-    /// looks the same.
+    /// Whether the process is about to end: its memory is gone, but its children have not been adopted yet. A
+    /// thread of the kernel looks the same.
     pub(super) is_ending: bool,
 }
 
 impl ProcessTable {
-    /// Reads the current processes. One that forks and ends meanwhile is not among them, nor is its child.
+    /// Reads the current processes. A process that forks and ends while they are read may be missing, and so
+    /// may its child.
     ///
     /// # Errors
-    /// When one of them cannot be read, as without a free file descriptor: it may be any process.
+    /// When a process cannot be read, for example because no file descriptor is free: it may be any process.
     pub(crate) fn now() -> Result<Self, Error> {
         let mut ids = Vec::new();
         for entry in fs::read_dir("/proc")? {
@@ -44,7 +45,7 @@ impl ProcessTable {
         Self::of(ids)
     }
 
-    /// Reads the processes of these `ids`.
+    /// Reads the processes with these `ids`.
     ///
     /// # Errors
     /// As [`Self::now`].
@@ -56,30 +57,30 @@ impl ProcessTable {
         Ok(Self(all.collect::<Result<_, _>>()?))
     }
 
-    /// The process of this `id`, if it has not ended.
+    /// Returns the process with this `id`, unless it has ended.
     pub(super) fn living(&self, id: Pid) -> Option<&Process> {
         self.0.get(&id).filter(|process| !process.is_zombie)
     }
 
-    /// All processes that have not ended.
+    /// Returns all processes that have not ended.
     pub(super) fn all_living(&self) -> impl Iterator<Item = Pid> {
         let living = self.0.iter().filter(|(_, process)| !process.is_zombie);
         living.map(|(id, _)| *id)
     }
 
-    /// Processes of `group` that have not ended.
+    /// Returns the processes of `group` that have not ended.
     pub(super) fn of_group(&self, group: Pid) -> impl Iterator<Item = Pid> {
         let all = self.all_living();
         all.filter(move |id| self.0[id].group == group)
     }
 
-    /// Children of `parent` that have not ended.
+    /// Returns the children of `parent` that have not ended.
     pub(super) fn children_of(&self, parent: Pid) -> impl Iterator<Item = Pid> {
         let all = self.all_living();
         all.filter(move |id| self.0[id].parent == parent)
     }
 
-    /// `roots` and all their descendants.
+    /// Returns `roots` and all their descendants.
     pub(super) fn with_descendants(&self, roots: BTreeSet<Pid>) -> BTreeSet<Pid> {
         let mut children: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();
         for id in self.all_living() {
@@ -96,10 +97,11 @@ impl ProcessTable {
 }
 
 impl Process {
-    /// Reads the process of this `id` as it is now; `None` if there is none, or none that this process may see.
+    /// Reads the process with this `id` as it is now; `None` if there is none, or if this process may not see
+    /// it.
     ///
     /// # Errors
-    /// When it cannot be read for another reason.
+    /// When the process cannot be read for any other reason.
     pub(super) fn now(id: Pid) -> Result<Option<Self>, Error> {
         let mut line = [0; LINE_MAX];
         let stat = File::open(format!("/proc/{id}/stat"));
@@ -110,17 +112,19 @@ impl Process {
         }
     }
 
-    /// Parses a line of `/proc/<id>/stat`. The name of the command is in brackets and may have any
-    /// character. State, parent and group follow, 14 fields later the number of threads, one field later the
-    /// start time and the size of the memory, and 26 fields after them the first and the last address of the
-    /// environment (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>).
+    /// Parses a line of `/proc/<id>/stat` (<https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>). The
+    /// name of the command is in brackets and may have any character. After it, the line has
+    /// - the state, the parent and the group
+    /// - after 14 more fields, the number of threads
+    /// - after one more field, the start time and the size of the memory
+    /// - after 26 more fields, the first and the last address of the environment
     ///
-    /// The state is that of the first thread. The process has ended only if no other thread is left.
+    /// The state is that of the first thread, so the process has ended only if no other thread is left.
     ///
-    /// A thread of the kernel and a process that has ended have no memory. One inside `execve` has
+    /// A thread of the kernel and a process that has ended have no memory. A process inside `execve` has
     /// memory, and both addresses are 0 until its environment is in place.
     fn parse(stat: &[u8]) -> Option<Self> {
-        // The name may be no UTF-8.
+        // The name need not be UTF-8.
         let stat = String::from_utf8_lossy(stat);
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_whitespace();
@@ -143,11 +147,12 @@ impl Process {
     }
 }
 
-/// The children of this process, living or dead.
+/// Returns the ids of the children of this process, living or dead.
 ///
-/// Each descendant that has lost its parent becomes a child of the first thread of this process, the nearest subreaper, and
-/// stays one until that thread reaps it. So the list is exact at the end of the read, if the same thread calls this
-/// (<https://man7.org/linux/man-pages/man5/proc_tid_children.5.html> names what makes it inexact elsewhere).
+/// A descendant that loses its parent becomes a child of the first thread of this process, because this
+/// process is the nearest subreaper, and stays one until that thread reaps it. So the list is exact at the
+/// end of the read if the same thread calls this function
+/// (<https://man7.org/linux/man-pages/man5/proc_tid_children.5.html> names what makes it inexact otherwise).
 ///
 /// # Errors
 /// As [`ProcessTable::now`].
@@ -155,7 +160,7 @@ pub(super) fn own_children() -> Result<BTreeSet<Pid>, Error> {
     let own = Pid::this();
     match fs::read_to_string(format!("/proc/self/task/{own}/children")) {
         Ok(ids) => Ok(ids.split_whitespace().filter_map(id).collect()),
-        // A kernel without CONFIG_PROC_CHILDREN.
+        // The kernel was built without CONFIG_PROC_CHILDREN.
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let ProcessTable(all) = ProcessTable::now()?;
             let own = all.into_iter().filter(|(_, one)| one.parent == own);
@@ -169,7 +174,8 @@ fn id(text: &str) -> Option<Pid> {
     text.parse().ok().map(Pid::from_raw)
 }
 
-/// Whether a process has ended, or is hidden from this user by an option of the mount, `hidepid`.
+/// Returns whether `error` means that a process has ended, or that the mount option `hidepid` hides it from
+/// this user.
 fn is_absent(error: &Error) -> bool {
     let is_gone = error.raw_os_error() == Some(Errno::ESRCH as i32);
     is_gone
@@ -198,7 +204,7 @@ mod tests {
         }
     }
 
-    /// The fields behind the session.
+    /// Returns the fields after the session.
     fn rest(memory: u64, environment: (u64, u64)) -> String {
         rest_with(1, memory, environment)
     }

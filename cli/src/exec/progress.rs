@@ -1,7 +1,7 @@
-//! Receives a command's progress: it writes lines to a FIFO.
+//! Receives the progress of a command, which writes lines to a FIFO.
 //!
-//! A FIFO takes a line from any program and any language, without a library, and a value that
-//! nothing has read is simply replaced by the next.
+//! Any program in any language can write a line to a FIFO without a library. A value that nothing has read is
+//! replaced by the next one.
 
 mod fifo;
 
@@ -28,16 +28,17 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates a FIFO that the command can write to as whatever user.
+    /// Creates a FIFO that the command can write to, whichever user it runs as.
     ///
     /// # Errors
-    /// When it can be created in no directory.
+    /// When no directory allows it.
     pub(crate) fn open() -> Result<Self, Error> {
         let (sender, latest) = watch::channel(None);
-        // Created first, so that its drop removes the FIFO on any error.
+        // Created before the receiver, so that its drop removes the FIFO after any error.
         let fifo = Fifo::create()?;
         let options = &mut pipe::OpenOptions::new();
-        // Open for both, so that there is no end of file when a writer closes it. POSIX leaves that undefined.
+        // Open for reading and writing, so that there is no end of file when a writer closes the FIFO. POSIX
+        // leaves that undefined, Linux allows it.
         #[cfg(target_os = "linux")]
         let options = options.read_write(true);
         let receiver = options.open_receiver(&fifo.0)?;
@@ -45,24 +46,25 @@ impl Progress {
         Ok(Self { fifo, latest })
     }
 
-    /// The variable for the command.
+    /// Returns the environment variable that tells the command the path of the FIFO.
     pub(crate) fn variable(&self) -> (String, String) {
         (VARIABLE.into(), self.fifo.0.display().to_string())
     }
 
-    /// The command's latest progress.
+    /// Returns a receiver of the command's latest progress.
     pub(crate) fn latest(&self) -> watch::Receiver<Option<String>> {
         self.latest.clone()
     }
 }
 
-/// Sends the last complete line if it differs from the one before, until all receivers are dropped.
+/// Reads lines from `fifo`, and sends each complete one that differs from the one before, until all receivers
+/// are dropped.
 async fn read_lines(mut fifo: pipe::Receiver, sender: watch::Sender<Option<String>>) {
     let mut line = Vec::new();
     let mut part = [0; 4096];
     loop {
         let length = tokio::select! {
-            // A FIFO that is open for both has no end of file.
+            // A FIFO that is open for reading and writing has no end of file.
             () = sender.closed() => return,
             read = fifo.read(&mut part) => match read {
                 Ok(length @ 1..) => length,
@@ -80,7 +82,7 @@ async fn read_lines(mut fifo: pipe::Receiver, sender: watch::Sender<Option<Strin
                     }
                     is_new
                 });
-            // A line without an end must not grow in memory.
+            // The rest of a longer line is dropped, so that a line without an end cannot fill the memory.
             } else if line.len() < MAX_LENGTH {
                 line.push(*byte);
             }
@@ -88,7 +90,8 @@ async fn read_lines(mut fifo: pipe::Receiver, sender: watch::Sender<Option<Strin
     }
 }
 
-/// Converts a line to what the contract accepts: visible ASCII and spaces, at most 256 of them.
+/// Converts a line to what the contract accepts: 1 to 256 visible ASCII characters or spaces. Every other
+/// character becomes `?`. Returns `None` for a line of white space only.
 fn sanitize(line: &str) -> Option<String> {
     let visible = |c: char| {
         if c == ' ' || c.is_ascii_graphic() {
@@ -101,11 +104,11 @@ fn sanitize(line: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// `lockstep progress VALUE`: writes the value to the FIFO.
+/// Writes `value` to the FIFO: the subcommand `lockstep progress VALUE`.
 pub(crate) fn report(value: &str) -> Exit {
     let Some(path) = variable(VARIABLE) else {
         print_line(format!(
-            "{VARIABLE} is not set: `progress` requires `lockstep run` or `worker`"
+            "{VARIABLE} is not set: `lockstep progress` works only inside a command of `lockstep run` or `lockstep worker`"
         ));
         return Exit::CONFIGURATION;
     };
@@ -118,8 +121,8 @@ pub(crate) fn report(value: &str) -> Exit {
     }
 }
 
-/// Writes less than a page at once: lines of several writers never mix
-/// (<https://man7.org/linux/man-pages/man7/pipe.7.html>). Does not wait for a reader.
+/// Writes `value` and a line end in one call, without waiting for a reader. Such a call is shorter than a
+/// page, so lines of several writers never mix (<https://man7.org/linux/man-pages/man7/pipe.7.html>).
 fn write(path: &Path, value: &str) -> Result<(), Error> {
     let value = sanitize(value).ok_or_else(|| Error::other("the progress is empty"))?;
     let mut fifo = open(path)?;

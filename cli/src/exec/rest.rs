@@ -1,4 +1,4 @@
-//! The processes of a command that are left when its first one has ended.
+//! The processes of a command that are left after its first process has ended.
 
 use super::descendants::{CommandTree, marked, without_kept};
 use super::procfs::{Process, ProcessTable, own_children};
@@ -12,21 +12,24 @@ use std::io::Error;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Time between two lists of processes while they are waited for. A list follows each SIGCHLD too, and
-/// the last process of a command is a child of this one, unless another subreaper has adopted it.
+/// Time between two lists of processes while their end is awaited. A list also follows each SIGCHLD: the last
+/// process of a command is a child of this process, unless another subreaper has adopted it.
 const LIST_EVERY: Duration = Duration::from_secs(1);
-/// Shortest time between them: orphans may end by the hundred, and a lease is renewed in between.
+/// Shortest time between two such lists: hundreds of orphans may end one after the other, and a lease is
+/// renewed in between.
 const LIST_AFTER: Duration = Duration::from_millis(20);
-/// Time between two lists of processes while they are killed, and time in which the children are killed again and
-/// again before: one that forks and ends all the time is found by no list.
+/// Time between two lists of processes while they are killed. In that time before the next list, children of
+/// this process are killed again and again, because no list finds a process that forks and ends all the time.
 const KILL_EVERY: Duration = Duration::from_millis(5);
-/// Longest wait for their end: a process that is inside the kernel, such as in a write to a file
-/// system that hangs, ends when that call does.
+/// Longest wait for the end of killed processes. A process that is inside a system call, such as a write to a
+/// file system that hangs, ends only when that call does.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
-/// Kills before this wait can end: on a busy machine, `GONE_WITHIN` can pass between a kill and the next list.
+/// Fewest kills before this wait ends: on a busy machine, [`GONE_WITHIN`] can pass between a kill and the
+/// next list.
 const KILLS_MIN: usize = 20;
 
-/// Sends `signal` by `by`. SIGCONT follows one that asks to end: a process that is stopped cannot handle it otherwise.
+/// Sends `signal` through `by`. After SIGTERM and SIGINT also sends SIGCONT, because a stopped process cannot
+/// handle them otherwise.
 pub(super) fn send(signal: Signal, by: impl Fn(Signal) -> nix::Result<()>) -> nix::Result<()> {
     let sent = by(signal);
     if asks_to_end(signal) {
@@ -35,27 +38,28 @@ pub(super) fn send(signal: Signal, by: impl Fn(Signal) -> nix::Result<()>) -> ni
     sent
 }
 
-/// What is left of a command. Its first process is not reaped yet, so its group is its own.
+/// The rest of a command. Its first process is not reaped yet, so the id of its group is not reused.
 #[derive(Debug)]
 pub(super) struct Rest {
     pub(super) tree: CommandTree,
-    /// The child of this process that is never of a command.
+    /// The watchdog, a child of this process that never belongs to a command.
     pub(super) watchdog: Watchdog,
     /// Changes after children were reaped.
     pub(super) reaped: watch::Receiver<()>,
 }
 
 impl Rest {
-    /// The processes of the group, those with the mark, and the descendants of both. If the command
-    /// `is_alone` in this process, these are also all the children that this process has adopted. Empty only if
-    /// nothing is left.
+    /// Lists the processes of the group, the processes with the mark, and the descendants of both. If the
+    /// command `is_alone` in this process, also lists all children that this process has adopted. The list is
+    /// empty only if nothing is left.
     ///
-    /// A process that forks and ends while the processes are listed is not in the list, nor is its child. Its end
-    /// makes its child one of this process, and none of these is reaped meanwhile: when a later list of children has
-    /// no new one, there is no such process.
+    /// A process that forks and ends while the processes are listed is not in the list, nor is its child. Its
+    /// end makes its child a child of this process, which reaps no child meanwhile. So the children are
+    /// listed again until there is no new one: then no such process exists.
     ///
     /// # Errors
-    /// When not all processes can be read, as without a free file descriptor: something may be left.
+    /// When not all processes can be read, for example because no file descriptor is free: something may be
+    /// left.
     pub(super) fn list(&self, is_alone: bool) -> Result<BTreeSet<Pid>, Error> {
         let mut known = own_children()?;
         let processes = ProcessTable::now()?;
@@ -74,15 +78,15 @@ impl Rest {
         Ok(found)
     }
 
-    /// The processes of the command among the children of this process.
+    /// Returns the processes of the command among the children of this process.
     fn adopted(&self, is_alone: bool) -> Result<BTreeSet<Pid>, Error> {
         let children = ProcessTable::of(own_children()?)?;
         let found = self.roots(&children, is_alone);
         Ok(without_kept(found, &self.tree, &children))
     }
 
-    /// Those among `processes` that are known to be of the command by themselves. Children in this process's own
-    /// group are of the SDK, which runs the `credential_process` of a profile.
+    /// Returns those of `processes` that belong to the command by group, by mark or by adoption. Children in
+    /// the process group of this process belong to the SDK, which runs the `credential_process` of a profile.
     fn roots(&self, processes: &ProcessTable, is_alone: bool) -> BTreeSet<Pid> {
         let mut roots: BTreeSet<_> = processes.of_group(self.tree.group).collect();
         roots.extend(marked(&self.tree.mark, processes));
@@ -90,7 +94,8 @@ impl Rest {
         if is_alone {
             roots.extend(own.filter(|child| getpgid(Some(*child)) != Ok(getpgrp())));
         } else {
-            // Its mark went with its memory, and its children are adopted in a moment. Read after the marks.
+            // The mark of a process that is about to end is gone with its memory, and this process adopts its
+            // children in a moment. Read after the marks, so that no process is missed in between.
             let is_ending =
                 |child: &Pid| matches!(Process::now(*child), Ok(Some(one)) if one.is_ending);
             roots.extend(own.filter(is_ending));
@@ -99,12 +104,12 @@ impl Rest {
         roots
     }
 
-    /// How many are left, for the log; 1 if they cannot be listed.
+    /// Returns how many processes are left, for the log; 1 if they cannot be listed.
     pub(super) fn count(&self, is_alone: bool) -> usize {
         self.list(is_alone).map_or(1, |left| left.len())
     }
 
-    /// Returns when nothing is left.
+    /// Returns when no process of the command is left.
     pub(super) async fn gone(&mut self, is_alone: bool) {
         while !self.is_gone(is_alone) {
             tokio::select! {
@@ -114,7 +119,8 @@ impl Rest {
         }
     }
 
-    /// Whether nothing is left. A child is found sooner than by a list of all processes.
+    /// Returns whether no process of the command is left. Checks the children first, because that is faster
+    /// than a list of all processes.
     fn is_gone(&self, is_alone: bool) -> bool {
         let lists = [Self::adopted, Self::list];
         lists
@@ -122,7 +128,8 @@ impl Rest {
             .all(|list| list(self, is_alone).is_ok_and(|left| left.is_empty()))
     }
 
-    /// Sends `signal` to all that have left the group, and returns how many are left in and out of it.
+    /// Sends `signal` to all processes that have left the group, and returns how many are left in and out of
+    /// the group.
     pub(super) fn signal_outside(&self, signal: Signal, is_alone: bool) -> usize {
         self.signal_those(signal, is_alone, |process| self.has_left(process))
     }
@@ -132,8 +139,9 @@ impl Rest {
         self.signal_those(signal, is_alone, |process| process != self.tree.group)
     }
 
-    /// Sends `signal` to those that `is_meant` chooses, but for the commands of a `lockstep` among them, which
-    /// stops its own.
+    /// Sends `signal` to the processes that `is_meant` chooses, and returns how many are left. Processes of
+    /// inner commands get no signal: the `lockstep` that has started them is among the rest, and stops them
+    /// itself.
     fn signal_those(
         &self,
         signal: Signal,
@@ -145,14 +153,14 @@ impl Rest {
         };
         let meant = left.iter().filter(|process| is_meant(**process));
         for process in meant.filter(|process| !self.tree.mark.is_outer_of(**process)) {
-            // It may have ended.
+            // The process may have ended meanwhile.
             send(signal, |signal| kill(*process, signal)).ok();
         }
         left.len()
     }
 
-    /// Kills all that is left, such as a daemon, and waits until it is gone: work that continues after
-    /// the release of its lock is not guarded.
+    /// Kills all processes that are left, such as daemons, and waits at most [`GONE_WITHIN`] until they are
+    /// gone: work that goes on after the release of its lock is not guarded.
     pub(super) async fn kill(&self, is_alone: bool) {
         let end = Instant::now() + GONE_WITHIN;
         let mut logged = BTreeSet::new();
@@ -195,7 +203,7 @@ impl Rest {
         }
     }
 
-    /// Whether a process lives outside of the group.
+    /// Returns whether a process lives outside of the group.
     fn has_left(&self, process: Pid) -> bool {
         getpgid(Some(process)).is_ok_and(|group| group != self.tree.group)
     }

@@ -1,7 +1,7 @@
 //! The step between the start of a process and the command in it.
 //!
-//! `lockstep` starts itself in the child. Setting the child up before the command starts would
-//! require unsafe code between fork and exec; here it takes a few safe calls.
+//! `lockstep` starts itself in the child, sets the child up with a few safe calls, and then executes the
+//! command. The same between `fork` and `execve` would require unsafe code.
 
 use super::which::{find, is_foreign};
 use super::{Mark, limit};
@@ -20,7 +20,7 @@ use std::process::Command;
 /// The first argument of a process that [`start`] serves.
 pub(super) const NAME: &str = "start-command";
 
-/// A command line that starts this program, which then executes `command` with `mark`.
+/// Returns a command line that starts this program, which then executes `command` with `mark`.
 pub(super) fn command(command: &[OsString], mark: &Mark) -> Command {
     let mut shim = Command::new(SELF);
     shim.arg(NAME)
@@ -32,12 +32,12 @@ pub(super) fn command(command: &[OsString], mark: &Mark) -> Command {
     shim
 }
 
-/// Executes `command` in this process with `mark`, if `parent` still lives. From then on the kernel kills this
-/// process when its parent ends for any reason: a guarded command must not outlive its guard.
+/// Executes `command` in this process with `mark`, if `parent` still lives. The kernel then kills the command
+/// when its parent ends for any reason: a guarded command must not outlive its guard.
 pub(super) fn start(parent: i32, mark: &Mark, command: &[OsString]) -> Exit {
     let bound = children::die_with_parent();
     if !bound || getppid() != Pid::from_raw(parent) {
-        print_line("the guarding process is gone; command not started");
+        print_line("the command was not started: the process that guards it has ended");
         return Exit::CANNOT_RUN;
     }
     foreground::take();
@@ -45,7 +45,8 @@ pub(super) fn start(parent: i32, mark: &Mark, command: &[OsString]) -> Exit {
     replaced_by(command, None)
 }
 
-/// Executes `command` in this process, with one `variable` more; returns only if it cannot be executed.
+/// Executes `command` in this process, with one more environment `variable`. Returns only if the command
+/// cannot be executed, after printing the reason.
 pub(crate) fn replaced_by(command: &[OsString], variable: Option<(&str, &str)>) -> Exit {
     let [program, arguments @ ..] = command else {
         return Exit::CONFIGURATION;
@@ -63,8 +64,8 @@ pub(crate) fn replaced_by(command: &[OsString], variable: Option<(&str, &str)>) 
 
 /// Executes `command` in this process, if the kernel accepts its `file`.
 ///
-/// `execvp` passes a file that the kernel rejects to a shell, which then fails with an error of its own;
-/// `execv` does not. It is used for such files only, because it leaves SIGPIPE ignored.
+/// `execvp` passes a file that the kernel rejects to a shell, which then fails with a misleading error;
+/// `execv` does not. `execv` is used for such files only, because it leaves SIGPIPE ignored.
 fn exec_without_shell(file: &Path, command: &[OsString]) -> Error {
     let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
     let file = text(file.as_os_str().as_bytes());
@@ -77,7 +78,7 @@ fn exec_without_shell(file: &Path, command: &[OsString]) -> Error {
 /// Checks that commands can be started.
 ///
 /// # Errors
-/// The exit code and the reason, when `/proc` is not mounted: [`SELF`] is below it.
+/// The exit code and the reason, when `/proc` is not mounted: the path [`SELF`] is in it.
 pub(crate) fn check_proc() -> Result<(), EarlyExit> {
     if Path::new(SELF).exists() {
         return Ok(());

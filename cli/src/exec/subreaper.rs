@@ -1,4 +1,4 @@
-//! Reaps every child of this process, as the first process of a container has to.
+//! Reaps every child of this process, as the first process of a container has to do.
 
 use super::ChildExit;
 use super::procfs::own_children;
@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
-/// Reaps every child of this process: those that it started, and orphans.
+/// Reaps every child of this process: the processes that it has started, and orphans that it has adopted.
 ///
-/// A process whose parent ends becomes a child of the nearest subreaper above it, and stays a zombie
-/// until the subreaper waits for it.
+/// When a process ends, its children become children of the nearest subreaper above it. A child that has
+/// ended stays a zombie until the subreaper waits for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subreaper {
     watched: Arc<Mutex<HashMap<Pid, Watched>>>,
@@ -25,8 +25,8 @@ pub(crate) struct Subreaper {
     reaped: watch::Sender<()>,
 }
 
-/// A started process, and the channel that reports its end: `None` once that has been reported. From then
-/// on the process is a zombie that [`EndOf`] reaps.
+/// A started process, and the channel that reports its end. The channel is `None` once the end has been
+/// reported; from then on the process is a zombie, which its [`EndOf`] reaps.
 #[derive(Debug)]
 struct Watched {
     process: Child,
@@ -45,9 +45,9 @@ pub(crate) struct Started {
 
 /// The end of a started process.
 ///
-/// The process stays a zombie until [`Self::reap`]: until then the kernel does not reuse its id, nor that of
-/// its group, and a signal to the group reaches what is left of it and nothing else. Drop it, and the process
-/// is reaped when it has ended.
+/// The process stays a zombie until [`Self::reap`]. Until then the kernel does not reuse its id or the id of
+/// its group, so a signal to the group reaches what is left of the group and nothing else. If this value is
+/// dropped, the process is reaped as soon as it has ended.
 #[derive(Debug)]
 pub(crate) struct EndOf {
     pid: Pid,
@@ -56,7 +56,7 @@ pub(crate) struct EndOf {
 }
 
 impl Subreaper {
-    /// Starts a task that reaps children.
+    /// Makes this process a subreaper, and starts a task that reaps its children.
     ///
     /// # Errors
     /// When no handler for SIGCHLD can be installed.
@@ -81,7 +81,7 @@ impl Subreaper {
     /// When no process can be started.
     pub(crate) fn start(&self, command: &mut Command) -> Result<(Started, EndOf), Error> {
         let (report, ended) = oneshot::channel();
-        // Locked over the start: the child must not be reaped before it is in the map.
+        // Locked until the child is in the map, so that it is not reaped before.
         let mut watched = self.watched();
         let mut process = command.spawn()?;
         let started = Started {
@@ -95,15 +95,15 @@ impl Subreaper {
         Ok((started, EndOf { pid, reaper, ended }))
     }
 
-    /// Reports each later time at which children were reaped.
+    /// Returns a receiver that changes each time after children were reaped.
     pub(super) fn reaped(&self) -> watch::Receiver<()> {
         self.reaped.subscribe()
     }
 
-    /// Reaps the children that have ended by now, except those whose [`EndOf`] does. A later end is a later
-    /// SIGCHLD: children that end all the time must not hold up the other tasks.
+    /// Reaps the children that have ended by now, except those that an [`EndOf`] reaps. Children that end
+    /// later cause another SIGCHLD: children that end all the time must not hold up the other tasks.
     fn reap(&self) {
-        // Those that were started here need no list, which needs a file descriptor.
+        // Children that were started here are checked one by one: a list of children needs a file descriptor.
         let started: Vec<_> = self.watched().keys().copied().collect();
         for pid in started.iter().filter(|pid| has_ended(**pid)) {
             self.report(*pid);
@@ -113,13 +113,12 @@ impl Subreaper {
             [].into()
         });
         for orphan in children.iter().filter(|child| !started.contains(child)) {
-            // Its exit is not needed.
             waitpid(*orphan, Some(WaitPidFlag::WNOHANG)).ok();
         }
     }
 
-    /// Sends SIGCONT to a command that the terminal has stopped (Ctrl-Z). This process cannot stop with
-    /// the command, as a shell expects before it shows its prompt: the lease would not be renewed.
+    /// Sends SIGCONT to a command that the terminal has stopped with Ctrl-Z. A shell expects that its job
+    /// stops as a whole, but this process cannot stop with the command, because it has to renew the lease.
     fn resume(&self) {
         let groups: Vec<_> = self.watched().keys().copied().collect();
         for group in groups.into_iter().filter(|group| is_stopped(*group)) {
@@ -133,7 +132,8 @@ impl Subreaper {
         }
     }
 
-    /// Reports the end of a process that was started here, once.
+    /// Reports the end of a process that was started here, once. Reaps the process if its [`EndOf`] was
+    /// dropped.
     fn report(&self, pid: Pid) {
         let report = self
             .watched()
@@ -154,7 +154,7 @@ impl Subreaper {
         end.map_or(ChildExit::Unknown, ChildExit::of)
     }
 
-    /// Whether the child `pid` has ended and is reaped by its [`EndOf`].
+    /// Returns whether the end of the child `pid` has been reported, so that its [`EndOf`] has to reap it.
     fn is_kept(&self, pid: Pid) -> bool {
         let watched = self.watched();
         watched
@@ -183,7 +183,7 @@ impl EndOf {
 
 impl Drop for EndOf {
     fn drop(&mut self) {
-        // From here on a report is not received, and who reports it reaps the process.
+        // From here on a report is not received. Whoever tries to report the end reaps the process instead.
         self.ended.close();
         if self.reaper.is_kept(self.pid) {
             self.reaper.finish(self.pid);
@@ -191,7 +191,8 @@ impl Drop for EndOf {
     }
 }
 
-/// Whether a child has ended. `nix` has no real-time signals: it returns EINVAL for a child that one has ended.
+/// Returns whether a child has ended. For a child that a real-time signal has ended, `nix` returns EINVAL,
+/// because it has no name for the signal; that counts as an end.
 fn has_ended(pid: Pid) -> bool {
     peek_exit(pid) != Ok(WaitStatus::StillAlive)
 }

@@ -1,4 +1,4 @@
-//! Supervises a running command: stops it when required, and records why.
+//! Supervises a running command: stops it when required, and records the cause.
 //!
 //! ```text
 //!  no stop   first process ends ─▶ a moment, in which a stop may come ─▶ SIGKILL to the rest
@@ -14,32 +14,32 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Longest wait for a stop once a first process has ended and left others: who stops all processes at once
-/// signals them one after the other, and this one may be the last.
+/// Longest wait for a stop after the first process has ended by itself and has left others. Whoever stops all
+/// processes at once signals them one after the other, and this process may be the last to get the signal.
 const STOP_WITHIN: Duration = Duration::from_millis(100);
-/// The same, if the first process ended by a signal that asks to end: others have most likely got it too.
+/// The same wait if SIGTERM or SIGINT ended the first process: the others have most likely got it too.
 const SIGNAL_WITHIN: Duration = Duration::from_secs(1);
-/// Time from SIGTERM to SIGKILL for processes outside of the signal's scope, at most half of the grace, if the first
-/// process still lives and has not stopped them.
+/// Time from SIGTERM to SIGKILL for processes outside of the signal's scope, if the first process still lives
+/// and has not stopped them. At most half of the grace period.
 const OTHERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Time limits of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// From its start to SIGTERM.
+    /// Time from the start of the command to SIGTERM.
     pub(crate) max_run: Option<Duration>,
-    /// From the last change of its progress to SIGTERM.
+    /// Time from the last change of its progress to SIGTERM.
     pub(crate) no_progress: Option<Duration>,
-    /// From SIGTERM to SIGKILL.
+    /// Time from SIGTERM to SIGKILL.
     pub(crate) grace: Duration,
 }
 
-/// Why a command was stopped. The first cause counts.
+/// Why a command was stopped. If there are several causes, the first one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopCause {
     /// Its lease was lost.
     LeaseLost,
-    /// Its guard received this signal.
+    /// The process that guards it received this signal.
     Signal(Signal),
     /// It exceeded `max_run` or `no_progress`.
     TimedOut,
@@ -48,13 +48,14 @@ pub(crate) enum StopCause {
 /// A request to a running command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopRequest {
-    /// Sends a signal that does not ask it to end.
+    /// Send a signal that does not ask the command to end.
     Forward(Signal),
-    /// Announces a stop. The command may finish, and so may what its first process leaves when it ends.
+    /// Announce a stop. The command may finish, and so may the processes that its first process leaves when
+    /// it ends.
     Announce,
-    /// Sends this signal, and SIGKILL after the duration, if there is one.
+    /// Send this signal, and SIGKILL after the duration, if there is one.
     Terminate(Signal, Option<Duration>),
-    /// Sends SIGKILL.
+    /// Send SIGKILL.
     Kill,
 }
 
@@ -69,15 +70,15 @@ pub(crate) struct LeaseLost {
 
 /// A source of requests to a command.
 pub(crate) trait StopSource: Send {
-    /// Waits for the next request.
+    /// Returns the next request, when it comes.
     fn next(&mut self) -> impl Future<Output = StopRequest> + Send;
 }
 
-/// The signals of this process, as requests to the command.
+/// The signals that this process receives, as requests to the command.
 pub(crate) struct ForwardedSignals<'a> {
     /// The signals.
     pub(crate) signals: &'a mut Signals,
-    /// Time from a signal that asks to end to SIGKILL.
+    /// Time from SIGTERM or SIGINT to SIGKILL.
     pub(crate) grace: Duration,
 }
 
@@ -90,26 +91,29 @@ impl StopSource for ForwardedSignals<'_> {
         tracing::info!(
             event = "signal_forwarded",
             %signal,
-            "the command has {:?} to stop, from the first signal on",
+            "signal passed on; the command has {:?} to stop, counted from the first signal",
             self.grace
         );
         StopRequest::Terminate(signal, Some(self.grace))
     }
 }
 
-/// A stop of a command.
+/// The state of a stop of a command.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stop {
     cause: Option<StopCause>,
     kill_at: Option<Instant>,
     is_killed: bool,
-    /// When the processes outside of the signal's scope get SIGTERM, if the first process has not ended by then.
+    /// When the processes outside of the signal's scope get SIGTERM, unless the first process has ended by
+    /// then.
     others_at: Option<Instant>,
     are_others_signalled: bool,
     is_announced: bool,
-    /// Whether others are left of a command whose first process has ended, and may finish until a stop that is announced.
+    /// Whether the first process has ended after a stop was announced, and the processes that it left may
+    /// finish.
     may_finish: bool,
-    /// When the first process has ended without a stop, and others are left: the latest time of a stop that counts.
+    /// The latest time at which a stop still counts, after the first process has ended by itself and has left
+    /// others.
     counts_until: Option<Instant>,
 }
 
@@ -141,7 +145,8 @@ impl Stop {
         self.is_killed = true;
     }
 
-    /// Goes on after the end of the first process. Those in its group have got the signal of a stop.
+    /// Handles the end of the first process. If a stop has begun, the processes in the group already have its
+    /// signal, and the others get SIGTERM now.
     fn first_ended(&mut self, work: &str, child: &Child) {
         if self.cause.is_some() {
             log_rest(work, self.signal_others(child));
@@ -156,8 +161,9 @@ impl Stop {
         self.finish_if_announced(work, child);
     }
 
-    /// Lets others finish that are left when the first process has ended, if a stop is announced: who signals all
-    /// processes at once has most likely signalled them too, and the end of the first one was its answer.
+    /// Lets the processes that the first one has left finish, if a stop is announced. Whoever signals all
+    /// processes at once has most likely signalled them too, and the first process has ended because of the
+    /// signal.
     fn finish_if_announced(&mut self, work: &str, child: &Child) {
         if self.is_announced && self.counts_until.is_some() {
             let left = child.left();
@@ -169,15 +175,15 @@ impl Stop {
         }
     }
 
-    /// Why the command was stopped. One that has finished all its work before the stop that was announced, and says
-    /// so by its exit, was not.
+    /// Returns why the command was stopped. A command that finished after a stop was announced counts as not
+    /// stopped if its first process exited with 0, and as stopped by SIGTERM otherwise.
     fn cause(self, child: &Child) -> Option<StopCause> {
         let is_stopped = self.may_finish && !child.has_succeeded();
         let by_signal = is_stopped.then_some(StopCause::Signal(Signal::SIGTERM));
         self.cause.or(by_signal)
     }
 
-    /// Does what `request` asks for.
+    /// Carries out `request`.
     fn request(&mut self, work: &str, child: &Child, request: StopRequest) {
         match request {
             StopRequest::Forward(signal) => {
@@ -203,11 +209,17 @@ impl Stop {
     }
 }
 
-/// Supervises the command until its first process has ended and, if it was being stopped by then, until
-/// nothing is left of it or its grace has ended. Stops it when `renewal` returns, when `requests` asks for
-/// it, or when one of `limits` is reached. `work` is its name in the log.
+/// Supervises the command until its first process has ended. If a stop has begun by then, supervises it until
+/// nothing is left of it or the grace period has ended. Returns the cause of the stop, or `None` if the
+/// command ended by itself. A stop begins when
+/// - `renewal` returns, because the lease is lost
+/// - `requests` asks for it
+/// - one of `limits` is reached
 ///
-/// A first process that leaves nothing has ended without a stop, even if one is seen in the same instant.
+/// `work` is the name of the command in the log.
+///
+/// If the first process ends and leaves nothing, the command has ended by itself, even if a stop comes at the
+/// same instant.
 pub(super) async fn supervise(
     work: &str,
     child: &mut Child,
@@ -233,7 +245,7 @@ pub(super) async fn supervise(
             lost = &mut renewal, if is_renewed => {
                 is_renewed = false;
                 let LeaseLost { why, kill_at } = lost;
-                // A stop that has begun has signalled all.
+                // If a stop has begun, all processes already have its signal.
                 if stop.cause.is_none() {
                     child.signal(Signal::SIGTERM);
                 }
@@ -264,7 +276,7 @@ pub(super) async fn supervise(
                 tracing::warn!(
                     event = "command_killed",
                     work,
-                    "the command did not stop in time; sent SIGKILL"
+                    "the command did not stop before the end of its grace period or lease: sent SIGKILL"
                 );
             }
         }
@@ -272,7 +284,8 @@ pub(super) async fn supervise(
     stop.cause(child)
 }
 
-/// Logs that the processes that the first one has left behind may stop, if there are any.
+/// Logs how many processes the first one has left, if there are any: they may use the rest of the grace
+/// period.
 fn log_rest(work: &str, left: usize) {
     if left > 0 {
         tracing::info!(

@@ -1,9 +1,9 @@
-//! The watchdog: a second process that kills each command whose lease is not renewed in time.
+//! The watchdog: a second process that kills each command whose lease is not renewed before its deadline.
 //!
-//! The process that renews leases can be killed, can hang, can be stopped with SIGSTOP. None of that
-//! stops the command that it started, and its lease would go to another run. So each command has a
-//! deadline at the watchdog, moved forward with every renewal. At the deadline, or when the guarding
-//! process is gone, the watchdog kills the command with all its descendants.
+//! The process that renews leases can be killed, can hang, or can be stopped with SIGSTOP. The command that
+//! it has started would go on, while its lease expires and the lock goes to another run. So the watchdog has
+//! a deadline for each command, which moves forward with every renewal. At the deadline, or when the guarding
+//! process has ended, the watchdog kills the command with all its descendants.
 //!
 //! ```text
 //!  lockstep run ──stdin──▶ watchdog            guard <group> <mark> <deadline>   after every renewal
@@ -13,9 +13,9 @@
 //!    command ◀────────────────┘
 //! ```
 //!
-//! The watchdog answers each ping with one byte. The guarding process never waits for it: a write that
-//! would block is not made. A watchdog that has ended, or has not answered within [`ANSWER_WITHIN`], is
-//! replaced, and its successor gets all deadlines.
+//! The watchdog answers each ping with one byte. The guarding process never waits for room in the pipe: a
+//! write that would block is dropped. If the watchdog has ended or has not answered a ping within
+//! [`ANSWER_WITHIN`], it is replaced, and its successor gets all deadlines.
 
 mod process;
 
@@ -46,7 +46,7 @@ const PING_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for the answer to a ping. A stopped watchdog is replaced within three seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// The guarding process's handle of the watchdog.
+/// Handle of the guarding process on its watchdog. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchdog {
     inner: Arc<Mutex<Inner>>,
@@ -58,11 +58,11 @@ struct Inner {
     stdin: ChildStdin,
     pid: Pid,
     deadlines: BTreeMap<Pid, (Mark, Instant)>,
-    /// Whether an order did not fit into the pipe, in whole or in part.
+    /// Whether an order did not fit into the pipe, in whole or in part. Nothing more is written then.
     is_full: bool,
 }
 
-/// Signs of life of a watchdog.
+/// The signs of life of a watchdog: its end, and its answers to pings.
 #[derive(Debug)]
 struct Liveness {
     end: EndOf,
@@ -77,7 +77,7 @@ enum Failure {
 }
 
 impl Watchdog {
-    /// Starts a watchdog, and replaces it when it ends or does not answer.
+    /// Starts a watchdog, and a task that replaces it when it ends or does not answer.
     ///
     /// # Errors
     /// When no process can be started.
@@ -92,7 +92,7 @@ impl Watchdog {
         Ok(watchdog)
     }
 
-    /// Its process id.
+    /// Returns the process id of the current watchdog.
     pub(crate) fn pid(&self) -> Pid {
         self.lock().pid
     }
@@ -105,7 +105,7 @@ impl Watchdog {
         inner.send(&order(*group, mark, deadline));
     }
 
-    /// Removes the deadline of a group that has ended.
+    /// Removes the deadline of a group whose processes have all ended.
     pub(crate) fn drop(&self, group: Pid) {
         let mut inner = self.lock();
         inner.deadlines.remove(&group);
@@ -133,7 +133,8 @@ impl Watchdog {
             let mut old_liveness = std::mem::replace(&mut liveness, next_liveness);
             if failure == Failure::Silent {
                 kill(old.pid, Signal::SIGKILL).ok();
-                // Its input stays open until it ends: it takes the end of it for that of this process.
+                // Its input stays open until it has ended: it takes the end of its input for the end of this
+                // process, and would kill the commands.
                 tokio::spawn(async move {
                     old_liveness.end.ended().await;
                     drop(old);
@@ -142,7 +143,7 @@ impl Watchdog {
         }
     }
 
-    /// Returns when the watchdog has ended, or has not answered a ping in time.
+    /// Returns when the watchdog has ended, or has not answered a ping within [`ANSWER_WITHIN`].
     async fn failure(&self, liveness: &mut Liveness) -> Failure {
         loop {
             tokio::select! {
@@ -155,7 +156,7 @@ impl Watchdog {
             }
             let mut answer = [0; 16];
             let answered = async {
-                // Without output it cannot answer, and its end follows.
+                // Its output is closed, so it cannot answer; its end follows.
                 if let Ok(0) = liveness.answers.read(&mut answer).await {
                     pending::<()>().await;
                 }
@@ -194,13 +195,13 @@ impl Watchdog {
 }
 
 impl Inner {
-    /// Writes without blocking, and returns whether all is written. After a partial write nothing more is
-    /// written: the watchdog may have received half an order.
+    /// Writes `orders` without blocking, and returns whether all orders so far were written. After a partial
+    /// write nothing more is written, because the watchdog may have received half an order.
     fn send(&mut self, orders: &str) -> bool {
         if !self.is_full {
             self.is_full = match self.stdin.write(orders.as_bytes()) {
                 Ok(written) => written < orders.len(),
-                // On any other error it has ended, which `failure` detects.
+                // Any other error means that the watchdog has ended, which `failure` detects.
                 Err(error) => error.kind() == ErrorKind::WouldBlock,
             };
         }
@@ -214,7 +215,7 @@ fn order(group: Pid, mark: &Mark, deadline: Instant) -> String {
 
 fn launch(reaper: &Subreaper) -> Result<(Inner, Liveness), Error> {
     let mut command = Command::new(SELF);
-    // A group of its own: signals to the group of this process must not reach it.
+    // Runs in a group of its own, so that signals to the group of this process do not reach it.
     command
         .arg(NAME)
         .stdin(Stdio::piped())

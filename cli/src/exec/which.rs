@@ -1,4 +1,4 @@
-//! Finds the file of a command, and determines its kind.
+//! Finds the file of a command, and determines whether the kernel can execute it.
 
 use crate::exit::{EarlyExit, Exit};
 use crate::platform::children::SELF;
@@ -15,15 +15,16 @@ const HEAD: u64 = 256;
 /// The first bytes of an ELF file.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Checks that `program` can be found as `execvp` finds it: in `PATH`, unless its name has a slash.
+/// Checks that `program` can be found and executed. As `execvp` does, looks it up in `PATH`, unless its name
+/// has a slash.
 ///
 /// # Errors
-/// The exit code that starting it would give, and the reason.
+/// The exit code that a start of the program would give, and the reason.
 pub(crate) fn check_program(program: &OsStr) -> Result<(), EarlyExit> {
     find(program).map(drop)
 }
 
-/// The file of `program`.
+/// Returns the file of `program`.
 ///
 /// # Errors
 /// As [`check_program`].
@@ -51,8 +52,8 @@ pub(super) fn find(program: &OsStr) -> Result<PathBuf, EarlyExit> {
     ))
 }
 
-/// Whether `file` is data or machine code for another machine: no shell can run it, and the kernel may
-/// reject it. A file that cannot be read counts as a program.
+/// Returns whether `file` is data, or machine code for another machine: no shell can run such a file, and the
+/// kernel may reject it. A file that cannot be read counts as a program, for which this returns `false`.
 pub(super) fn is_foreign(file: &Path) -> bool {
     match (head(file), head(Path::new(SELF))) {
         (Ok(head), Ok(own)) => is_foreign_to(&own, &head),
@@ -65,8 +66,7 @@ fn is_foreign_to(own: &[u8], head: &[u8]) -> bool {
         return false;
     }
     if head.starts_with(ELF) {
-        // Class and byte order, and the machine
-        // (<https://man7.org/linux/man-pages/man5/elf.5.html>).
+        // Compares class, byte order and machine (<https://man7.org/linux/man-pages/man5/elf.5.html>).
         let mut parts = [4..6, 18..20].into_iter();
         return parts.any(|part| head.get(part.clone()) != own.get(part));
     }
@@ -74,7 +74,7 @@ fn is_foreign_to(own: &[u8], head: &[u8]) -> bool {
     let mut bytes = line.iter();
     let is_text = match std::str::from_utf8(line) {
         Ok(_) => true,
-        // A character that the end of the head cuts in two.
+        // The end of the head may cut a character in two.
         Err(error) => error.error_len().is_none(),
     };
     !is_text || bytes.any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())

@@ -1,22 +1,25 @@
-//! What an expression gets wrong for every message, found before the first one is received.
+//! Finds mistakes in an expression that would affect every message, before the first message is received.
 //!
-//! An expression that is compiled may still call a function that does not exist. Every message would then count as
-//! malformed, and the queue would move good messages to its dead-letter queue.
+//! An expression that compiles may still call a function that does not exist. Every message would then count
+//! as malformed, and the queue would move good messages to its dead-letter queue.
 
 use super::exact::FUNCTIONS;
 use jmespath::ast::Ast;
 use jmespath::{Context, ErrorReason, Rcvar, RuntimeError, Variable};
 
-/// Checks the functions of `ast`, the number of their arguments, and that it depends on the message and may find a
-/// string or a number.
+/// Checks that `ast`
+/// - calls functions that exist, with the right number of arguments
+/// - has no slice with step 0
+/// - may find a string or a number
+/// - depends on the body of the message
 ///
 /// # Errors
-/// The first mistake, in one line.
+/// Describes the first mistake, in one line.
 pub(super) fn check(ast: &Ast) -> Result<(), String> {
     check_calls(ast)?;
     if let Some(found) = never_a_key(ast) {
         return Err(format!(
-            "always finds {found}, and never a string or number"
+            "always finds {found}, but a key is a string or a number"
         ));
     }
     if !reads_the_body(ast) {
@@ -34,10 +37,11 @@ fn check_calls(ast: &Ast) -> Result<(), String> {
     children(ast).into_iter().try_for_each(check_calls)
 }
 
-/// Calls the function `name` with `count` nulls: it checks their number before their types.
+/// Checks that the function `name` exists and takes `count` arguments. Calls it with `count` nulls: a
+/// function checks the number of its arguments before their types.
 fn check_call(name: &str, count: usize) -> Result<(), String> {
     let Some(function) = FUNCTIONS.get_function(name) else {
-        return Err(format!("calls {name}(), which is no function"));
+        return Err(format!("calls {name}(), which is not a function"));
     };
     let nulls = vec![Rcvar::new(Variable::Null); count];
     let called = function.evaluate(&nulls, &mut Context::new("", &FUNCTIONS));
@@ -52,7 +56,7 @@ fn check_call(name: &str, count: usize) -> Result<(), String> {
     }
 }
 
-/// What an expression finds in every message, if that is no key.
+/// Returns the type of value that an expression finds in every message, if that type cannot be a key.
 fn never_a_key(ast: &Ast) -> Option<&'static str> {
     match ast {
         Ast::Comparison { .. } | Ast::Not { .. } => Some("a boolean"),
@@ -110,7 +114,7 @@ mod tests {
         for (expression, problem) in [
             (
                 "from_jso(Message).id",
-                "calls from_jso(), which is no function",
+                "calls from_jso(), which is not a function",
             ),
             ("items[*].nope(@) | [0]", "calls nope()"),
             ("id || nope(id)", "calls nope()"),

@@ -1,11 +1,11 @@
 //! Numbers that are not rounded.
 //!
-//! JSON integers of 64 bits are parsed exactly: ids of that size are common. All other numbers
-//! become floating point, where `12345678901234567890123` and the number after it are equal, and so
-//! are two times in seconds with nine decimals. Two messages with equal keys are the same work, and
-//! the second would be deleted without a run. So such a number is not accepted in a key, neither as
-//! a number nor converted to a string. A rounding by the sender cannot be detected: JavaScript has
-//! no exact number above 2^53 either.
+//! Integers of 64 bits in JSON are parsed exactly, because ids of that size are common. All other numbers
+//! become floating point, where different numbers may be equal: `12345678901234567890123` and the number
+//! after it, or two times in seconds with nine decimals. Messages with equal keys count as the same work, so
+//! the second one would be deleted without a run. Therefore a key must not contain such a number, neither as
+//! a number nor converted to a string. A number that the sender has rounded cannot be detected: JavaScript
+//! itself has no exact integers above 2^53.
 
 use jmespath::functions::{ArgumentType, CustomFunction, Function, Signature, ToStringFn};
 use jmespath::{Context, ErrorReason, JmespathError, Rcvar, Runtime, RuntimeError, Variable};
@@ -14,7 +14,8 @@ use std::sync::LazyLock;
 /// The numbers that a key may contain.
 pub(super) const RULE: &str = "a whole number of 64 bits";
 
-/// The functions of JMESPath, with a `to_string` that rejects numbers that may have been rounded, and `from_json`.
+/// The functions of JMESPath. `to_string` is replaced by one that rejects numbers that may have been rounded,
+/// and `from_json` is added.
 pub(super) static FUNCTIONS: LazyLock<Runtime> = LazyLock::new(|| {
     let mut functions = Runtime::new();
     functions.register_builtin_functions();
@@ -25,7 +26,7 @@ pub(super) static FUNCTIONS: LazyLock<Runtime> = LazyLock::new(|| {
     functions
 });
 
-/// The value of the JSON in a string. Its error has no part of that.
+/// Returns the value of the JSON in a string. Its error names line and column, but no part of the string.
 fn from_json(arguments: &[Rcvar], context: &mut Context<'_>) -> Result<Rcvar, JmespathError> {
     let text = arguments[0].as_string().map_or("", String::as_str);
     let value = serde_json::from_str::<Variable>(text).map(Rcvar::new);
@@ -46,7 +47,7 @@ pub(super) fn is_exact(found: &Variable) -> bool {
     }
 }
 
-/// `to_string`, the only function that converts numbers to strings.
+/// The function `to_string`, the only one that converts numbers to strings.
 struct ExactText(ToStringFn);
 
 impl Function for ExactText {

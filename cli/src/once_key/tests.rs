@@ -118,7 +118,8 @@ fn an_expression_that_is_nested_too_deep_is_rejected_in_one_line() {
 
         assert!(problem.starts_with("is "), "{problem}");
     }
-    // The stack of the main thread, where the command compiles it. A test thread has a quarter of it.
+    // The command compiles the expression on its main thread, whose stack is 8 MiB. The stack of a test
+    // thread has a quarter of that.
     let longest = || OnceKey::compile(&format!("{}a", "a.".repeat(500))).is_ok();
     let main = std::thread::Builder::new().stack_size(8 << 20);
     assert!(main.spawn(longest).unwrap().join().unwrap());

@@ -1,12 +1,12 @@
-//! The grant that a command runs under: acquired here, or adopted from a workflow.
+//! The grant that a command runs under: acquired by this process, or adopted from a workflow.
 //!
 //! ```text
 //!  LOCKSTEP_LOCK, _HOLDER, _FENCING_TOKEN   adopted: renewed once, kept, never released
 //!  --lock                                   acquired: by a new holder, released here
 //! ```
-//! An answer that is lost leaves open whether a permit was granted. So a run that gives up asks
-//! once more, to leave the queue or to release what it finds; what it cannot confirm ends with its
-//! lease.
+//! If the response of an acquire is lost, it is unknown whether a permit was granted. So a run that gives up
+//! sends one more request, which leaves the queue or finds the permit, and releases the permit. A permit
+//! whose release is not confirmed is free when its lease ends.
 
 use crate::args::run::RunArgs;
 use crate::exit::{EarlyExit, Exit};
@@ -26,11 +26,11 @@ use nix::sys::signal::Signal;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Number of requests to verify an adopted grant, if they get no answer.
+/// Most requests that verify an adopted grant, while the lock table does not answer.
 const TRIES: u32 = 5;
 
-/// Longest time in which a run without an answer tries to release what it may have been granted, so
-/// that the lock is free before its lease ends.
+/// Longest time in which a run that got no response tries to release a permit that it may hold, so that the
+/// lock is free before its lease ends.
 const GIVE_BACK_WITHIN: Duration = Duration::from_secs(15);
 const UNCONFIRMED: &str =
     "could not confirm that the permit or queue place was released; it expires with the lease";
@@ -73,8 +73,8 @@ pub(crate) async fn hold(
         }
         Acquired::Skipped(why) => Err((Exit::code(args.skip_code), why)),
         Acquired::Refused(why) => Err((Exit::NOT_ACQUIRED, why)),
-        // A permit may have been granted all the same. It is released, so that the next run need
-        // not wait for the end of its lease.
+        // A permit may have been granted nevertheless. It is released, so that the next run does not have to
+        // wait for the end of its lease.
         Acquired::NoAnswer(why) => {
             tokio::select! {
                 biased;
@@ -83,7 +83,7 @@ pub(crate) async fn hold(
             }
             Err((Exit::UNAVAILABLE, why))
         }
-        // The last request of the wait was one to leave the queue, so nothing is left to be asked.
+        // `take` has already sent a last request that leaves the queue.
         Acquired::NoAnswerInTime(why) => Err((Exit::UNAVAILABLE, why)),
         Acquired::Interrupted(signal) => {
             withdraw(locks, &request, FINAL_REQUEST_TIMEOUT).await;
@@ -108,8 +108,8 @@ fn log_acquired(grant: &Grant) {
     );
 }
 
-/// Leaves the queue, and releases a permit that was granted without an answer. Either expires with
-/// its lease if the table does not answer `within` this time.
+/// Leaves the queue, and releases a permit whose grant got no response. If the table does not answer `within`
+/// this time, the place in the queue or the permit ends with its lease.
 async fn withdraw(locks: &LockClient, request: &AcquireRequest, within: Duration) {
     let lock = &request.lock;
     match timeout(within, give_back(locks, request, within, &Sleep)).await {
@@ -125,14 +125,14 @@ async fn withdraw(locks: &LockClient, request: &AcquireRequest, within: Duration
     }
 }
 
-/// The grant in the environment, if it is for the `wanted` lock.
+/// Returns the grant in the environment, if there is one and it is for the `wanted` lock.
 fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
-    // All three or none: a variable that is left over from something else is no grant.
+    // All three variables make a grant. A part of them may be left over from something else.
     let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
     let [Some(lock), Some(holder), Some(token)] = names.map(variable) else {
         return Ok(None);
     };
-    // A lock of another name is one of its own: it is acquired, and released here.
+    // A lock with another name than the grant's is acquired and released by this process.
     if wanted.is_some_and(|wanted| wanted != lock) {
         return Ok(None);
     }
@@ -143,15 +143,15 @@ fn grant_from_env(wanted: Option<&str>) -> Result<Option<Grant>, String> {
         lock,
         holder,
         run_key: variable("LOCKSTEP_RUN_KEY"),
-        // The workflow releases it.
+        // Only a release uses this field, and the workflow releases the permit.
         expect_every_seconds: None,
-        // Unknown here: with a limit, new progress costs a second write.
+        // The environment does not have the limit. If there is one, each new progress costs a second write.
         no_progress_seconds: None,
     }))
 }
 
-/// Renews once before anything is started. A redriven execution still has the token from before its
-/// lock was recovered: it is refused here, before the work starts.
+/// Renews the lease of an adopted grant once, before anything is started. A redriven execution still has the
+/// token of the grant that recovery has freed: its renewal is refused here, before the work starts.
 async fn adopt(
     args: &RunArgs,
     locks: &LockClient,
@@ -172,8 +172,8 @@ async fn adopt(
         Err(error) => return Err(before_start(&error)),
     };
     let ends = parse_time("expiresAt", &expires_at).ok();
-    // The length of the workflow's lease is not in the environment, and grows with the age of its
-    // run. What is left of it after this renewal is its length.
+    // The length of the workflow's lease is not in the environment, and grows with the age of the run. The
+    // time that is left of the lease after this renewal counts as its length.
     let left = ends.map_or(0, |ends| ends.millis_since(locks.now()));
     let times = LeaseTiming::of_workflow(Duration::from_millis(left), args.grace);
     tracing::info!(
@@ -195,7 +195,7 @@ async fn adopt(
     })
 }
 
-/// The exit for an error before the command has started.
+/// Returns the exit code and the text for an error that occurs before the command has started.
 fn before_start(error: &Error) -> EarlyExit {
     let exit = match error.name() {
         ErrorName::LeaseLost => Exit::LEASE_LOST,

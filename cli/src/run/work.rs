@@ -1,7 +1,8 @@
 //! Runs the command under its grant, and maps its end to an exit code and an outcome.
 //!
-//! Success means that the command ended by itself with 0. Anything that stopped it comes before its
-//! exit code, since a program that handles SIGTERM may exit with 0 half-way through its work.
+//! The outcome is a success only if the command ended by itself with exit code 0. If something stopped the
+//! command, its exit code does not count: a program that handles SIGTERM may exit with 0 halfway through its
+//! work.
 
 use crate::args::run::RunArgs;
 use crate::exec::supervise::{ForwardedSignals, Limits, StopCause};
@@ -23,9 +24,9 @@ pub(crate) struct Worked {
     pub(crate) exit: Exit,
     /// The outcome for the history.
     pub(crate) outcome: ReleaseOutcome,
-    /// Why it was stopped, if it was.
+    /// Why the command was stopped; `None` if it ended by itself.
     pub(crate) cause: Option<StopCause>,
-    /// Why it failed, for the message on the run.
+    /// Why the run failed, for the message to people; `None` after a success.
     pub(crate) failure: Option<String>,
 }
 
@@ -40,7 +41,7 @@ impl Worked {
     }
 }
 
-/// Starts the command, and returns when it and its descendants have ended.
+/// Starts the command, supervises it, and returns when the command and its descendants have ended.
 pub(crate) async fn work(
     args: &RunArgs,
     locks: &Arc<LockClient>,
@@ -61,7 +62,7 @@ pub(crate) async fn work(
         ..Spec::default()
     };
     let lock = &held.grant.lock;
-    // The watchdog first. If it cannot be started, neither is the command.
+    // The watchdog starts first. If it cannot be started, the command is not started either.
     let started = Watchdog::start(reaper)
         .and_then(|watchdog| GuardedCommand::start(lock, (reaper, &watchdog), limits, spec));
     let mut command = match started {
@@ -83,14 +84,14 @@ pub(crate) async fn work(
     let grace = args.grace;
     let source = ForwardedSignals { signals, grace };
     let cause = command.supervise(renewer.keep(), source).await;
-    // No other command of this process is at work.
+    // `true`: this process runs no other command.
     let end = command.end(true).await;
     foreground::take_back(group);
     judge(end, cause)
 }
 
-/// Maps the end of the command to a result. A command that was stopped has failed, whatever its
-/// exit code: its work may be incomplete, and its run key has to be free for another run.
+/// Maps the end of the command to a result. A command that was stopped counts as failed, whatever its exit
+/// code: its work may be incomplete, and its run key has to be free for another run.
 fn judge(end: ChildExit, cause: Option<StopCause>) -> Worked {
     tracing::info!(event = "command_ended", %end, ?cause, "the command has ended");
     let (exit, failure) = match cause {

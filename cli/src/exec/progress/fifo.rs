@@ -1,11 +1,12 @@
-//! The FIFO of a command, in a folder that every user may enter and only this one may list.
+//! The FIFO of a command, in a folder that every user may enter and only the user of this process may list.
 //!
 //! ```text
 //!  /tmp/lockstep-<id>/    0711, of this user
 //!      <secret>           0622: who knows the name may write to it
 //! ```
-//! The command may drop its rights, or be started as another user. Its environment has the whole path, and other users
-//! find neither the name nor the environment.
+//! The command may drop its rights, or be started as another user. Its environment has the path of the FIFO.
+//! Processes of other users cannot read that environment, and cannot list the folder, so they do not find the
+//! name of the FIFO.
 
 use crate::platform::env::{random_id, scratch_folders, secret_id};
 use nix::errno::Errno;
@@ -24,10 +25,11 @@ const PREFIX: &str = "lockstep-";
 const ENTER: u32 = 0o711;
 /// Mode of a FIFO.
 const WRITE: u32 = 0o622;
-/// Age from which a FIFO without a reader is stale, and not about to be opened.
+/// Age of a folder from which its FIFOs are stale if they have no reader. A younger FIFO may be about to be
+/// opened.
 const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// Runs the removal of stale folders once per process.
+/// Limits the removal of stale folders to once per process.
 static SWEPT: Once = Once::new();
 
 /// A FIFO, which is removed on drop.
@@ -35,10 +37,11 @@ static SWEPT: Once = Once::new();
 pub(super) struct Fifo(pub(super) PathBuf);
 
 impl Fifo {
-    /// Creates one in the first directory that allows it. Those that all users may enter come first.
+    /// Creates a FIFO in the first directory that allows it. Directories that all users may enter are tried
+    /// first.
     ///
     /// # Errors
-    /// When it can be created in no directory.
+    /// When no directory allows it. The text names each directory and its error.
     pub(super) fn create() -> Result<Self, Error> {
         let mut folders = scratch_folders();
         SWEPT.call_once(|| folders.iter().for_each(|folder| sweep(folder)));
@@ -52,7 +55,7 @@ impl Fifo {
         }
         let why = problems.join("; ");
         let text = format!(
-            "no folder takes the FIFO of LOCKSTEP_PROGRESS; set TMPDIR to one that can be written: {why}"
+            "the FIFO of LOCKSTEP_PROGRESS cannot be created; set TMPDIR to a folder that this user may write to: {why}"
         );
         Err(Error::other(text))
     }
@@ -60,10 +63,10 @@ impl Fifo {
     fn create_in(folder: &Path) -> Result<Self, Error> {
         let own = folder.join(format!("{PREFIX}{}", random_id()));
         mkdir(&own, Mode::S_IRWXU)?;
-        // From here on its drop removes the folder.
+        // From here on a drop of `fifo` removes the folder.
         let fifo = Self(own.join(secret_id()?));
         mkfifo(&fifo.0, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        // The umask has no part in these.
+        // Set explicitly, because the umask does not apply to these calls.
         set_permissions(&fifo.0, Permissions::from_mode(WRITE))?;
         set_permissions(&own, Permissions::from_mode(ENTER))?;
         Ok(fifo)
@@ -77,7 +80,7 @@ impl Drop for Fifo {
     }
 }
 
-/// Whether all users may enter `folder` and those above it.
+/// Returns whether all users may enter `folder` and the folders above it.
 fn may_be_entered(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else {
         return false;
@@ -86,7 +89,7 @@ fn may_be_entered(folder: &Path) -> bool {
     all.all(|one| one.metadata().is_ok_and(|one| one.mode() & 0o001 != 0))
 }
 
-/// Removes stale folders in `folder`, of processes that were killed, as far as they are of this user.
+/// Removes the stale folders in `folder` that belong to this user. Processes that were killed have left them.
 fn sweep(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
@@ -99,9 +102,11 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// The FIFOs in `path`, if it is a folder of a [`Fifo`] that is old and has no reader.
+/// Returns the FIFOs in `path`, if `path` is a stale folder of a [`Fifo`]: one of this user, older than
+/// [`STALE_AFTER`], whose FIFOs have no reader.
 ///
-/// A folder of this user stays in its place: others may not rename it in a directory with the sticky bit.
+/// Another user cannot exchange the folder meanwhile: in a directory with the sticky bit, only its owner may
+/// rename it.
 fn stale(path: &Path) -> Option<Vec<PathBuf>> {
     let id = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     let is_id = id.len() == 12 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -115,7 +120,7 @@ fn stale(path: &Path) -> Option<Vec<PathBuf>> {
     let fifos: Vec<_> = entries.map(|entry| entry.path()).collect();
     let is_unread = |path: &PathBuf| {
         path.symlink_metadata().is_ok_and(|file| file.file_type().is_fifo())
-            // A FIFO that is open for reading can be opened for writing.
+            // Opening a FIFO for writing without waiting fails with ENXIO if nothing has it open for reading.
             && open(path).is_err_and(|error| error.raw_os_error() == Some(Errno::ENXIO as i32))
     };
     fifos.iter().all(is_unread).then_some(fifos)

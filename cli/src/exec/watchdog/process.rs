@@ -1,8 +1,8 @@
 //! The watchdog process: a loop over orders and deadlines, without an async runtime.
 //!
-//! Plain system calls in one loop: nothing here depends on a runtime that a task could block. Time
-//! is counted on a clock that goes on while the machine sleeps, so a deadline that passed in that
-//! time is noticed within a second.
+//! The loop uses plain system calls, because a task could block an async runtime. Time is read from a clock
+//! that goes on while the machine is suspended, so a deadline that passed meanwhile is noticed within a
+//! second.
 
 use crate::exec::{CommandTree, Descendants, Mark, ProcessTable};
 use crate::exit::Exit;
@@ -19,30 +19,32 @@ use std::io::{Stdin, stdin, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Longest wait in poll before the clock is read again, in milliseconds: poll does not count the time
-/// that a machine slept.
+/// Longest wait in `poll` before the clock is read again, in milliseconds: the timeout of `poll` does not
+/// count the time in which the machine is suspended.
 const MAX_WAIT: u64 = 1_000;
 /// Time between two lists of processes while a command runs.
 const LIST_EVERY: Duration = Duration::from_millis(MAX_WAIT);
 /// Time between two lists of processes while killed ones have not ended, in milliseconds.
 const KILL_EVERY: u64 = 5;
-/// Lists of processes in a row without one of a command that show its end: a process that forks and ends while the
-/// processes are listed is not in the list, nor is its child.
+/// Number of empty lists in a row after which a command counts as ended. One list is not enough: a process
+/// that forks and ends while the processes are listed is not in the list, nor is its child.
 const LISTS: u32 = 3;
 /// Longest wait for the end of killed processes.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Kills commands at their deadlines until the guarding process is gone, and then all that remain.
+/// Kills commands at their deadlines. When the guarding process has ended, kills all that remain, and
+/// returns.
 pub(in crate::exec) fn watch() -> Exit {
-    // The end of the guarding process shows as the end of the input. All signals are blocked: a supervisor may
-    // signal all processes, and a `lockstep` around the guarding process what is left of its command.
+    // Only the end of the input stops this process. All signals are blocked, because a supervisor may signal
+    // all processes, and an outer `lockstep` signals what is left of its command, to which this process
+    // belongs.
     SigSet::all().thread_block().ok();
-    // After that, so that the log's thread inherits the signal mask.
+    // Initialised after the signals are blocked, so that the thread of the log inherits the mask.
     log::init();
     let _shared = SharedStderr::begin();
-    // A stopped guarding process must not block this one by a full pipe.
+    // If the guarding process is stopped, it reads no answers, and a full pipe must not block this process.
     fcntl(stdout(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok();
-    // Standard input is the pipe from the guarding process. Its end, by whatever, closes it.
+    // Standard input is the pipe from the guarding process. It closes when that process ends for any reason.
     let mut orders = Orders {
         input: stdin(),
         text: Vec::new(),
@@ -65,7 +67,7 @@ pub(in crate::exec) fn watch() -> Exit {
             tracing::error!(
                 event = "deadline_passed",
                 %group,
-                "the lease was not renewed in time; killing the command"
+                "the lease was not renewed before its deadline; killing the command"
             );
             dying.push(Dying::begin(descendants));
         }
@@ -77,17 +79,17 @@ pub(in crate::exec) fn watch() -> Exit {
             }
         }
     }
-    // Leases that may be good for a while are of no use: nothing renews them any more, and what the
-    // command does is watched by nothing.
+    // The remaining commands are killed even if their leases are still live: nothing renews the leases any
+    // more, and nothing supervises the commands.
     for (group, (_, descendants)) in deadlines.0 {
         tracing::error!(
             event = "guard_ended",
             %group,
-            "the guarding process is gone; killing the command"
+            "the process that guards the command has ended; killing the command"
         );
         dying.push(Dying::begin(descendants));
     }
-    // This process must not end before they have: nothing else would kill them.
+    // This process must not end before the commands have, because nothing else would kill them.
     while !dying.is_empty() {
         kill_remaining(&mut dying);
         pause(Duration::from_millis(KILL_EVERY));
@@ -96,16 +98,16 @@ pub(in crate::exec) fn watch() -> Exit {
     Exit::OK
 }
 
-/// The orders of the guarding process, from standard input.
+/// Reads the orders of the guarding process from standard input.
 struct Orders {
     input: Stdin,
-    /// The incomplete order at the end of the input so far.
+    /// The incomplete order at the end of the input that was read so far.
     text: Vec<u8>,
 }
 
 impl Orders {
-    /// Waits up to `wait` milliseconds for orders, and applies all that are available: only the latest
-    /// deadline of a command counts. Returns whether more may come.
+    /// Waits up to `wait` milliseconds for orders, and applies all that are available, so that only the
+    /// latest deadline of a command counts. Returns whether more orders may come.
     fn receive(&mut self, mut wait: u64, deadlines: &mut Deadlines) -> bool {
         let mut is_open = true;
         while is_open && readable(&self.input, wait) {
@@ -122,8 +124,8 @@ impl Orders {
         while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
             let line: Vec<_> = self.text.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line);
-            // Answered in the loop that also checks the deadlines: an answer shows that they are
-            // kept.
+            // Answered in the same loop that checks the deadlines, so that an answer proves that the
+            // deadlines are checked.
             if line.trim() == "ping" {
                 write(stdout(), b".").ok();
             } else {
@@ -142,11 +144,12 @@ fn readable(orders: &Stdin, wait: u64) -> bool {
 
 /// A command that is being killed.
 ///
-/// Its processes are listed again until none is left: one may fork while it is being killed.
+/// Its processes are listed again and again until none is left, because a process may fork while it is being
+/// killed.
 struct Dying {
     descendants: Descendants,
     until: Instant,
-    /// Lists in a row in which there was none.
+    /// Number of empty lists in a row.
     empty: u32,
 }
 
@@ -162,7 +165,8 @@ impl Dying {
     }
 }
 
-/// Kills the remaining processes of the commands, and drops commands without any.
+/// Kills the remaining processes of the commands, and removes each command that has ended, or that has not
+/// ended within [`GONE_WITHIN`].
 fn kill_remaining(dying: &mut Vec<Dying>) {
     if dying.is_empty() {
         return;
@@ -186,7 +190,7 @@ fn kill_remaining(dying: &mut Vec<Dying>) {
     });
 }
 
-/// The deadline and the processes of each command, by its group.
+/// The deadline and the known processes of each command, by its group.
 #[derive(Debug, Default)]
 struct Deadlines(BTreeMap<Pid, (Instant, Descendants)>);
 
@@ -194,15 +198,15 @@ impl Deadlines {
     /// Applies one order. Ignores a malformed one.
     fn apply(&mut self, order: &str) {
         let words: Vec<_> = order.split_whitespace().collect();
-        // The group 0 is this process's own, and a signal to the group 1 is one to every process.
+        // Group 0 stands for the group of this process, and a signal to group 1 goes to every process.
         let number = |word: &str| word.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
         match words[..] {
             ["guard", group, mark, deadline] => {
                 if let (Some(group), Some(mark), Ok(deadline)) =
                     (number(group), Mark::parse(mark), deadline.parse())
                 {
-                    // Kept over a new deadline: processes that have left the group are known by
-                    // their earlier descent.
+                    // The known processes are kept when the deadline moves: those that have left the group
+                    // are known by their earlier descent only.
                     let known = self.0.remove(&group).map(|(_, descendants)| descendants);
                     let descendants =
                         known.unwrap_or_else(|| Descendants::new(CommandTree { group, mark }));
@@ -230,7 +234,7 @@ impl Deadlines {
         }
     }
 
-    /// Milliseconds until the next deadline, at most [`MAX_WAIT`].
+    /// Returns the milliseconds until the next deadline, at most [`MAX_WAIT`].
     fn wait(&self, now: Instant) -> u64 {
         let next = self.0.values().map(|(deadline, _)| deadline).min();
         next.map_or(MAX_WAIT, |next| {
@@ -248,7 +252,7 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// The deadlines after these orders.
+    /// Returns the deadlines after these orders, which `|` separates.
     fn after(orders: &str) -> Deadlines {
         let mut deadlines = Deadlines::default();
         orders.split('|').for_each(|order| deadlines.apply(order));
