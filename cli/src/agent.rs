@@ -1,12 +1,12 @@
 //! `lockstep agent`: locks for a program that runs many jobs in one process, over a local HTTP API.
 //!
-//! The program sends a beat for each job, and the agent renews that job's lease. It never renews
-//! without a beat, which would keep the jobs of a dead program alive.
+//! The program sends a beat for each job, and the agent renews the lease of that job. Without a beat it
+//! renews nothing, because that would keep the jobs of a dead program alive.
 //!
-//! - [`registry`] and [`job`] decide which job may go on, and until when: pure.
-//! - [`service`] applies that to the lock table. [`routes`] is the API, [`listen`] its listener,
+//! - [`registry`] and [`job`] decide which job may go on, and until when. They are pure.
+//! - [`service`] carries the decisions out on the lock table. [`routes`] is the API, [`listen`] its listener,
 //!   [`host_guard`] its check against browser requests.
-//! - [`command`] runs the program, if the agent starts it.
+//! - [`command`] runs the program, if the agent has to start it.
 
 mod command;
 mod error;
@@ -36,7 +36,7 @@ use listen::Listener;
 use service::Service;
 use std::sync::Arc;
 
-/// Serves until a signal asks it to stop, or until its command ends.
+/// Serves the API until a signal asks the agent to stop, or until its command ends.
 pub(crate) async fn agent(args: AgentArgs) -> Exit {
     attempt(&args).await.unwrap_or_else(|(exit, reason)| {
         tracing::error!(event = "agent_failed", "{reason}");
@@ -52,11 +52,11 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
         check_proc()?;
     }
     let mut signals = Signals::begin().map_err(failed)?;
-    // Credentials may take long to come, and a signal must not wait for them.
+    // Credentials may take minutes to load. A signal ends the wait for them.
     let sdk = tokio::select! {
         biased;
         signal = signals.end() => {
-            return Err((Exit::signal(signal), format!("{signal} before the credentials came")));
+            return Err((Exit::signal(signal), format!("{signal} before the AWS credentials were loaded")));
         }
         sdk = sdk_config() => sdk?,
     };
@@ -92,8 +92,8 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
     exit
 }
 
-/// Serves a program that the agent did not start, until a signal. Jobs that are open at the end are never
-/// released, since the program may still be at work: their leases expire.
+/// Serves a program that the agent did not start, until a signal. Jobs that are still open after `--grace`
+/// are not released, because the program may still be at work: their leases expire.
 async fn until_signal(args: &AgentArgs, service: &Arc<Service>, signals: &mut Signals) -> Exit {
     let signal = signals.end().await;
     let open = service.registry().open();
@@ -101,7 +101,7 @@ async fn until_signal(args: &AgentArgs, service: &Arc<Service>, signals: &mut Si
         event = "signal_received",
         %signal,
         open,
-        "no more jobs begin; open jobs have {:?} to end",
+        "the agent is stopping: no more jobs begin, and open jobs have {:?} to end",
         args.grace
     );
     let ended = async {

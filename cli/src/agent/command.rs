@@ -1,7 +1,7 @@
 //! The program that the agent starts.
 //!
-//! An agent that starts its program knows when that is dead, so open jobs can be released at once.
-//! One beside the program cannot know it, and leaves them to their leases.
+//! An agent that has started its program knows when the program is dead, and then releases the open jobs at
+//! once. An agent beside the program cannot know that, and lets the leases of the jobs expire.
 
 use super::service::Service;
 use crate::args::agent::AgentArgs;
@@ -15,11 +15,11 @@ use std::future::pending;
 use std::io::Error;
 use std::sync::Arc;
 
-/// The environment variable with the agent's address.
+/// The environment variable that tells the program the address of the agent.
 const VARIABLE: &str = "LOCKSTEP_AGENT";
 
-/// Starts the program and waits for its end. Once all its processes are dead, its open jobs are released
-/// as failed.
+/// Starts the program and waits for its end. Once all its processes are dead, releases its open jobs as
+/// failed.
 ///
 /// # Errors
 /// If no process can be started.
@@ -51,11 +51,11 @@ pub(super) async fn supervise(
     let cause = program
         .supervise(pending(), ProgramSignals { signals, service })
         .await;
-    // First nothing is left of the program, then its jobs are released: the other way around, a job
-    // would run on without its lock.
+    // The jobs are released after the last process of the program has ended. If they were released first, a
+    // job could go on without its lock.
     let end = program.end(true).await;
     foreground::take_back(group);
-    // A begin that is under way is waited for: its job has to be released too.
+    // Waits for begins that are under way: their jobs have to be released too.
     service.stop().await;
     let open = service.registry().open();
     tracing::info!(
@@ -69,13 +69,13 @@ pub(super) async fn supervise(
     service.protection.idle().await;
     Ok(match cause {
         Some(StopCause::Signal(signal)) => Exit::signal(signal),
-        // No lease and no limit bounds the program.
+        // The program has no lease and no time limit, so only a signal is a cause.
         Some(StopCause::LeaseLost | StopCause::TimedOut) | None => end.exit(),
     })
 }
 
-/// Every signal is the program's: a JVM answers SIGQUIT with a thread dump. Only those that ask to end
-/// begin its end.
+/// Forwards every signal to the program: a JVM answers SIGQUIT with a thread dump. SIGTERM and SIGINT also
+/// stop the agent from beginning jobs.
 struct ProgramSignals<'a> {
     signals: ForwardedSignals<'a>,
     service: &'a Arc<Service>,
@@ -85,7 +85,7 @@ impl StopSource for ProgramSignals<'_> {
     async fn next(&mut self) -> StopRequest {
         let request = self.signals.next().await;
         if let StopRequest::Terminate(..) = request {
-            // No job begins any more. Open ones may beat and end until the program has stopped.
+            // No more jobs begin. Open ones may beat and end until the program has stopped.
             self.service.registry().capacity.stop();
         }
         request

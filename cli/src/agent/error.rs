@@ -1,8 +1,9 @@
 //! The errors of the agent's API.
 //!
-//! A program decides by the status: 503 is worth another try, and 410 or 404 on a beat means to
-//! stop the job. Names and messages are for its log. The names are those of the functions where the
-//! lock table has answered, and begin with `Agent.` where the agent has.
+//! A program decides by the HTTP status: after a 503 the request is worth another try, and a 410 or 404 to a
+//! beat means that the job has to stop. Names and messages are for the log of the program. A name is that of
+//! a function's error if the lock table has answered, and begins with `Agent.` if the agent itself has
+//! answered.
 
 use super::job::Phase;
 use super::registry::{NoRoom, OPEN_MAX};
@@ -21,15 +22,16 @@ use serde::Serialize;
 pub(super) struct ApiError {
     #[serde(skip)]
     status: StatusCode,
-    /// The name of the error, for a log.
+    /// The name of the error, for a log: `Lockstep.…` if it comes from the lock table, `Agent.…` if it comes
+    /// from the agent.
     #[cfg_attr(test, schemars(regex(pattern = r"^(Lockstep|Agent)\.[A-Za-z]+$")))]
     error: &'static str,
-    /// The error in a sentence.
+    /// The description of the error, in a sentence.
     message: String,
 }
 
 impl ApiError {
-    /// An error with the agent's own name.
+    /// Returns an error with this status, name and message.
     pub(super) fn new(status: StatusCode, error: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -38,41 +40,43 @@ impl ApiError {
         }
     }
 
-    /// Whether the request may have been carried out nevertheless.
+    /// Returns whether the request may have been carried out nevertheless.
     ///
-    /// A 5xx stands for an answer that was lost, or came too late.
+    /// A status of 5xx means that a response of the lock table was lost or came too late.
     pub(super) fn leaves_open(&self) -> bool {
         self.status.is_server_error()
     }
 
-    /// The lock table gave no usable answer.
+    /// Returns the error for a lock table that gave no usable answer.
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         let name = ErrorName::Unavailable.as_str();
         Self::new(StatusCode::SERVICE_UNAVAILABLE, name, message)
     }
 
-    /// No job has that id.
+    /// Returns the error for an id that no job has.
     ///
-    /// An agent that was started anew knows no job of before, and their leases run out: so the
-    /// program has to stop.
+    /// After a restart the agent knows no earlier job, and the leases of those jobs expire. So the program
+    /// has to stop the job.
     pub(super) fn no_such_job() -> Self {
-        let message = "no job has this id: it was never begun here, or ended long ago, or the agent \
-                       was started anew. If it is still at work, stop it";
+        let message = "no job has this id: it has not begun at this agent, it ended long ago, or the agent \
+                       has been restarted since. If the job is still at work, stop it";
         Self::new(StatusCode::NOT_FOUND, "Agent.NoSuchJob", message)
     }
 
-    /// The job must not go on.
+    /// Returns the error for a job that must not go on.
     ///
-    /// 410 and not 404: the agent knows the job, and how it ended.
+    /// The status is 410 and not 404, because the agent knows the job and how it ended.
     pub(super) fn over(phase: &Phase) -> Self {
         match phase {
             Phase::Lost(reason) => {
                 let name = ErrorName::LeaseLost.as_str();
                 Self::new(StatusCode::GONE, name, format!("stop the job: {reason}"))
             }
-            Phase::Open | Phase::Ended(_) => {
-                Self::new(StatusCode::GONE, "Agent.JobEnded", "the job was ended")
-            }
+            Phase::Open | Phase::Ended(_) => Self::new(
+                StatusCode::GONE,
+                "Agent.JobEnded",
+                "the job has already been ended",
+            ),
         }
     }
 }
@@ -82,11 +86,11 @@ impl From<NoRoom> for ApiError {
         match no_room {
             NoRoom::Full => {
                 let message =
-                    format!("{OPEN_MAX} jobs are open or unconfirmed, which is the limit");
+                    format!("the limit of {OPEN_MAX} open or unconfirmed jobs is reached");
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "Agent.TooManyJobs", message)
             }
             NoRoom::Stopping => {
-                let message = "the agent is stopping and begins no more jobs";
+                let message = "the agent is stopping, and no more jobs begin";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "Agent.Stopping", message)
             }
         }
@@ -104,7 +108,7 @@ impl From<Error> for ApiError {
             LockHeld | QueueFull | PermitsMismatch | LockPaused | LockFrozen => {
                 StatusCode::CONFLICT
             }
-            // The same status as for a beat that comes too late: the job has to stop in both cases.
+            // A beat to a job that the agent has lost gets 410 too: the job has to stop in both cases.
             LeaseLost => StatusCode::GONE,
             Contended | Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Denied | Corrupt | WorkStopped => StatusCode::INTERNAL_SERVER_ERROR,
@@ -121,7 +125,7 @@ impl From<InvalidRequest> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        // The others are answers to what the program has asked for, and its own to log.
+        // Other errors answer what the program has asked for, so the program logs them itself.
         if self.status.is_server_error() {
             tracing::warn!(
                 event = "request_failed",

@@ -1,11 +1,11 @@
 //! Rejects browser requests: `Origin` check and DNS-rebinding guard.
 //!
-//! A web page in a browser on the same machine reaches loopback too. Its requests carry an `Origin`, or,
-//! if its domain now resolves to 127.0.0.1, that domain in `Host`
-//! (<https://en.wikipedia.org/wiki/DNS_rebinding>).
+//! A web page in a browser on this machine can send requests to a loopback port. Such a request has the
+//! header `Origin`, or, if the domain of the page has been made to resolve to 127.0.0.1, this domain in
+//! `Host` (<https://en.wikipedia.org/wiki/DNS_rebinding>).
 //!
-//! Programs on this machine are trusted as far as they can open the port; pages are not, whatever
-//! machine they come from.
+//! A program on this machine that can open the port is trusted. A web page is not, whatever server it comes
+//! from.
 
 use super::error::ApiError;
 use axum::Router;
@@ -25,7 +25,7 @@ pub(super) enum Transport {
     Socket,
 }
 
-/// Adds the checks for requests over `transport` to `router`.
+/// Adds the checks of requests over `transport` to `router`.
 pub(super) fn reject_browsers(router: Router, transport: Transport) -> Router {
     router.layer(from_fn(move |request: Request, next: Next| async move {
         match check(&request, transport) {
@@ -39,20 +39,20 @@ fn check<B>(request: &axum::http::Request<B>, transport: Transport) -> Result<()
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
         return Err(forbidden(
-            "the agent refuses requests of web pages (Origin)",
+            "the agent refuses requests of web pages, which have the header Origin",
         ));
     }
     if transport == Transport::Socket {
         return Ok(());
     }
-    // A request may name its host in two places, and a proxy may believe either: both have to be
-    // loopback.
+    // A request may name its host in the request line and in the header, and a proxy may use either one: both
+    // have to be loopback.
     let in_line = request.uri().authority().map(|host| host.as_str());
     let in_head = headers.get_all(HOST).into_iter();
     let mut hosts: Vec<_> = in_head.map(|host| host.to_str().unwrap_or("")).collect();
     hosts.extend(in_line);
     if hosts.is_empty() || !hosts.into_iter().all(is_loopback) {
-        let message = "the header Host has to be localhost, 127.0.0.1 or [::1], with any port";
+        let message = "the host has to be localhost, 127.0.0.1 or [::1], with or without a port";
         return Err(forbidden(message));
     }
     Ok(())
@@ -62,7 +62,7 @@ fn forbidden(message: &str) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "Agent.Forbidden", message)
 }
 
-/// Whether `host`, with or without a port, is loopback without a DNS lookup.
+/// Returns whether `host`, with or without a port, is loopback without a DNS lookup.
 fn is_loopback(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, port),

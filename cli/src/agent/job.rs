@@ -9,22 +9,22 @@ use std::time::Duration;
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Phase {
-    /// Its lease is valid.
+    /// Its lease is live, and it may go on.
     Open,
-    /// It must stop, for this reason.
+    /// It has lost its lease or exceeded a limit, for this reason, and must stop.
     Lost(String),
     /// Its program has ended it.
     Ended(JobEnd),
 }
 
-/// The outcome of a job. Only a success keeps its run key taken.
+/// The outcome of a job. Only a success keeps the run key of the job taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum JobOutcome {
-    /// It did what it should.
+    /// Its work is done. Its run key stays taken.
     Succeeded,
-    /// It did not.
+    /// Its work is not done. Its run key is free for another run.
     Failed,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct JobEnd {
     pub(super) held_seconds: Option<f64>,
 }
 
-/// A job, with a `guard` that is dropped once its program can no longer be at work.
+/// A job. Its `guard` is dropped once the program can no longer work on the job.
 #[derive(Clone, Debug)]
 pub(super) struct Job<P> {
     /// Its name, which the program chose.
@@ -57,24 +57,25 @@ pub(super) struct Job<P> {
     pub(super) no_progress: Option<Duration>,
     /// Its state.
     pub(super) phase: Phase,
-    /// The end of its lease, by the lock table's clock.
+    /// The end of its lease, on the clock of this machine.
     pub(super) expires_at: String,
     /// The latest progress that the program reported.
     pub(super) progress: Option<String>,
-    /// The progress in the lock table.
+    /// The latest progress that was written to the lock table.
     pub(super) written: Option<String>,
-    /// When `max_run` is over.
+    /// When `maxRunSeconds` are over.
     pub(super) run_deadline: Option<Instant>,
-    /// When `no_progress` is over, unless the progress changes.
+    /// When `noProgressSeconds` are over, unless the progress changes before.
     pub(super) progress_deadline: Option<Instant>,
     /// The guard; `None` once the job has closed.
     pub(super) guard: Option<P>,
-    /// Whether the job has ended or its lease has expired: it is kept only to answer later requests.
+    /// Whether the job was ended or its lease has expired. A closed job is kept only to answer later
+    /// requests.
     pub(super) closed: bool,
 }
 
 impl<P> Job<P> {
-    /// An open job without limits, under a permit until `expires_at`.
+    /// Creates an open job without limits, which holds a permit until `expires_at`.
     pub(super) fn begun(name: String, held: Held, expires_at: String, guard: P) -> Self {
         Self {
             name,
@@ -91,8 +92,8 @@ impl<P> Job<P> {
         }
     }
 
-    /// The same with its longest run and its longest time without a change in its progress, both
-    /// from its grant on.
+    /// Returns the job with limits for its run and for the time without a change in its progress. Both count
+    /// from the request of its grant.
     pub(super) fn limited(self, max_run: Option<Duration>, no_progress: Option<Duration>) -> Self {
         let sent = self.held.sent;
         Self {
@@ -103,12 +104,12 @@ impl<P> Job<P> {
         }
     }
 
-    /// When its lease expires.
+    /// Returns when the lease expires.
     pub(super) fn lease_end(&self) -> Instant {
         self.held.expires()
     }
 
-    /// When its state next changes without a request.
+    /// Returns when the state of the job next changes without a request.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         match &self.phase {
             _ if self.closed => None,
@@ -121,13 +122,15 @@ impl<P> Job<P> {
         }
     }
 
-    /// Why it must stop at `now`.
+    /// Returns why an open job must stop at `now`, if it must.
     pub(super) fn lost_reason(&self, now: Instant) -> Option<&'static str> {
         let reached = |end: Option<Instant>| end.is_some_and(|end| end <= now);
         if reached(Some(self.held.stop_at())) {
-            Some("its lease runs out: no beat came in time, or none reached the lock table")
+            Some(
+                "its lease is about to expire: the job sent no beat, or no beat reached the lock table",
+            )
         } else if reached(self.run_deadline) {
-            Some("it ran over maxRunSeconds")
+            Some("it exceeded maxRunSeconds")
         } else if reached(self.progress_deadline) {
             Some("it made no progress within noProgressSeconds")
         } else {

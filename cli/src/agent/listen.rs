@@ -17,12 +17,12 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Most connections at once: a long poll and a beat for each job, and some to spare.
+/// Most connections at once: a long poll and a beat for each of the 1,000 open jobs, and some 2,000 to spare.
 const CONNECTIONS_MAX: usize = 4_096;
-/// How long a client may take to send the head of a request.
+/// Longest time in which a client may send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time for a whole connection: the request, the longest wait for a job, retries of requests to
-/// the lock table, and a client that is slow to read the response.
+/// Longest time for a whole connection: the request, the wait for a job, the retries of requests to the lock
+/// table, and a client that reads the response slowly.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A bound listener.
@@ -30,7 +30,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
 pub(super) enum Listener {
     /// A loopback address.
     Tcp(TcpListener),
-    /// A socket that only this user can connect to. The file drops first, then the listener.
+    /// A Unix socket that only this user can connect to. The file is dropped first, then the listener.
     Unix(SocketFile, UnixListener),
 }
 
@@ -38,7 +38,7 @@ impl Listener {
     /// Binds the address or socket path of `args`.
     ///
     /// # Errors
-    /// A sentence that names the flag.
+    /// A sentence that names the flag, its value and the problem.
     pub(super) async fn bind(args: &AgentArgs) -> Result<Self, String> {
         match &args.socket {
             Some(path) => {
@@ -55,7 +55,7 @@ impl Listener {
         }
     }
 
-    /// The address, in the form of `LOCKSTEP_AGENT`.
+    /// Returns the address as the value of `LOCKSTEP_AGENT`.
     pub(super) fn url(&self) -> String {
         match self {
             Self::Tcp(listener) => {
@@ -66,7 +66,7 @@ impl Listener {
         }
     }
 
-    /// Serves connections from this machine.
+    /// Accepts connections from this machine, and serves each in a task of its own.
     pub(super) async fn serve(self, router: Router) {
         let transport = match &self {
             Self::Tcp(_) => Transport::Port,
@@ -92,8 +92,8 @@ impl Listener {
     }
 }
 
-/// Serves one request, without keep-alive: closing an idle connection would lose a beat that is sent at that
-/// moment.
+/// Serves one request, without keep-alive: an agent that closed an idle connection could lose a beat that is
+/// being sent at that moment.
 async fn serve_one(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     router: Router,

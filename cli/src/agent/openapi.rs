@@ -1,5 +1,5 @@
-//! `docs/agent.openapi.yaml`: its schemas are made from the types of the requests and responses, the
-//! rest of it is prose.
+//! Generates and checks `docs/agent.openapi.yaml`: its schemas are generated from the types of the requests
+//! and responses, the rest is written by hand.
 
 use super::error::ApiError;
 use super::request::{BeatRequest, BeginRequest, EndRequest};
@@ -16,7 +16,8 @@ const ROUTES: &str = include_str!("routes.rs");
 /// The line before the schemas.
 const SCHEMAS: &str = "  # From the types of the agent: make schemas\n  schemas:\n";
 
-/// The schemas of all bodies, by name: of a request what may be sent, of a response what is.
+/// Returns the schemas of all bodies, by name. The schema of a request has what may be sent, the schema of a
+/// response what is sent.
 fn schemas() -> Map<String, Value> {
     let mut requests = generator(SchemaSettings::draft2020_12().for_deserialize());
     requests.subschema_for::<BeginRequest>();
@@ -46,7 +47,7 @@ fn generator(settings: SchemaSettings) -> SchemaGenerator {
     settings.into_generator()
 }
 
-/// A field that has no value is absent, so `null` is none of its values.
+/// Removes `null` from the types of fields: a field without a value is left out of the JSON.
 fn leave_out_null(schema: &mut Value) {
     if let Some(types) = schema.get_mut("type").filter(|types| types.is_array()) {
         *types = types[0].take();
@@ -67,7 +68,7 @@ fn leave_out_null(schema: &mut Value) {
     }
 }
 
-/// `value` as YAML in a block that is indented by `depth`. A scalar is JSON, which YAML contains
+/// Writes `value` as YAML in a block that is indented by `depth`. A scalar is JSON, which is valid YAML
 /// (<https://yaml.org/spec/1.2.2/#12-overview>).
 fn yaml(out: &mut String, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
@@ -96,7 +97,7 @@ fn yaml(out: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// The description with the schemas of today.
+/// Returns `description` with its schemas generated anew.
 fn renewed(description: &str) -> String {
     let (prose, _) = description.split_once(SCHEMAS).unwrap();
     let mut block = String::new();
@@ -104,7 +105,7 @@ fn renewed(description: &str) -> String {
     format!("{prose}{SCHEMAS}{}", block.trim_start_matches('\n'))
 }
 
-/// What stands between each `from` and the next `to` in `text`.
+/// Returns the texts between each `from` and the next `to` in `text`.
 fn between<'a>(text: &'a str, from: &'a str, to: char) -> impl Iterator<Item = &'a str> {
     text.split(from)
         .skip(1)
@@ -120,7 +121,7 @@ fn the_schemas_of_the_api_are_those_of_its_types() {
     if variable("UPDATE_SNAPSHOTS").is_some() {
         fs::write(FILE, &renewed).unwrap();
     } else {
-        // The order of members depends on the features of serde_json that the rest of a build asks for.
+        // The order of members depends on which features of serde_json the other crates of a build enable.
         let lines = |text: &str| {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
             lines.sort();

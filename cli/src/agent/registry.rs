@@ -1,11 +1,12 @@
-//! The jobs that this agent began: which may go on, until when, and how they ended. Pure.
+//! The jobs that this agent began: which may go on, until when, and how they ended. Pure: the caller passes
+//! the time.
 //!
-//! Deadlines are counted from when a renewal was sent. A job is lost while there is still time to
-//! stop its work, `--grace` before the end of its lease; others may take the lock over only after
-//! that.
+//! Deadlines count from when a renewal was sent. A job is lost `--grace` before the end of its lease, at most
+//! a third of the lease, so that there is time to stop its work: others may take over the lock only after the
+//! end of the lease.
 //!
-//! The job's id is a secret of the one that began it. Lists lack it, so a process that only reads
-//! cannot end another's job.
+//! The id of a job is a secret of the client that began it. Lists do not contain it, so a process that only
+//! reads cannot end the job of another.
 
 use super::job::{Job, JobEnd, Phase};
 use crate::lease::timing::LeaseTiming;
@@ -23,9 +24,9 @@ const CLOSED_MAX: usize = 1_000;
 /// The effect of a beat.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Beat {
-    /// The lease was renewed a moment ago, until this time.
+    /// The lease was renewed less than a sixth of its length ago, and lasts until this time.
     Fresh(String),
-    /// The lease has to be renewed in the lock table by these times, with this progress.
+    /// The lease of this grant has to be renewed in the lock table, with these times and this progress.
     Renew(Grant, LeaseTiming, Option<String>),
     /// The job must stop.
     Over(Phase),
@@ -39,7 +40,7 @@ pub(super) struct JobRegistry<P> {
     jobs: HashMap<String, Job<P>>,
     /// The ids of closed jobs, the oldest first.
     closed: VecDeque<String>,
-    /// The limit on open jobs, and the jobs that count before they are open.
+    /// The limit on open jobs, and the jobs that count towards it before they are open.
     pub(super) capacity: Capacity,
 }
 
@@ -62,7 +63,7 @@ impl<P> JobRegistry<P> {
         self.capacity.reserve(self.open())
     }
 
-    /// Adds a job. Its guard is dropped when it closes.
+    /// Adds an open job, for which capacity was reserved. Its guard is dropped when it closes.
     pub(super) fn begun(&mut self, id: String, job: Job<P>) {
         self.capacity.begin_finished();
         self.jobs.insert(id, job);
@@ -70,7 +71,7 @@ impl<P> JobRegistry<P> {
 
     /// Records a beat and its progress.
     ///
-    /// A beat within a sixth of the lease after a renewal costs no request, unless its progress is new.
+    /// A beat within a sixth of the lease after a renewal sends no request, unless its progress is new.
     pub(super) fn beat(&mut self, id: &str, progress: Option<&str>, now: Instant) -> Beat {
         let Some(job) = self.jobs.get_mut(id) else {
             return Beat::Unknown;
@@ -88,14 +89,14 @@ impl<P> JobRegistry<P> {
         if fresh && job.progress == job.written {
             Beat::Fresh(job.expires_at.clone())
         } else {
-            // The same progress again costs a second write.
+            // Progress that the table already has is not sent again, because that costs a second write.
             let news = (job.progress != job.written).then(|| job.progress.clone());
             Beat::Renew(job.held.grant.clone(), job.held.times, news.flatten())
         }
     }
 
-    /// Records a renewal by a request sent at the first of `at`, which wrote `progress`. Returns the job's
-    /// state.
+    /// Records a renewal, `at` the time when its request was sent and with the new end of the lease. The
+    /// request has written `progress`. Returns the state of the job.
     pub(super) fn renewed(
         &mut self,
         id: &str,
@@ -104,8 +105,8 @@ impl<P> JobRegistry<P> {
     ) -> Option<&Phase> {
         let job = self.jobs.get_mut(id)?;
         let (sent, expires_at) = at;
-        // A lost job stays lost: its program may already be stopping it.
-        // An answer that was overtaken by that of a later beat must not move the lease back.
+        // A lost job stays lost, because its program may already be stopping it. The response to an earlier
+        // beat that comes after that to a later beat must not move the lease back.
         if job.phase == Phase::Open && sent > job.held.sent {
             (job.held.sent, job.expires_at) = (sent, expires_at);
             job.written = progress.or(job.written.take());
@@ -122,7 +123,7 @@ impl<P> JobRegistry<P> {
         }
     }
 
-    /// Records the end of a job. Returns the first end, which counts.
+    /// Records the end of a job. The first end counts, and is returned each time.
     pub(super) fn ended(&mut self, id: &str, end: JobEnd) -> Option<JobEnd> {
         let job = self.jobs.get_mut(id)?;
         if let Phase::Ended(first) = &job.phase {
@@ -133,9 +134,11 @@ impl<P> JobRegistry<P> {
         Some(end)
     }
 
-    /// Advances the jobs to `now`: an open job past one of its deadlines is lost, while there is still time to
-    /// stop it; a lost or ended one whose lease has expired closes. Returns the grants of the jobs lost by
-    /// this call, with the reasons.
+    /// Advances the jobs to `now`:
+    /// - An open job past one of its deadlines is lost.
+    /// - A lost or ended job whose lease has expired closes.
+    ///
+    /// Returns the grants of the jobs that this call has found lost, with the reasons.
     pub(super) fn tick(&mut self, now: Instant) -> Vec<(Grant, &'static str)> {
         let mut lost = Vec::new();
         let mut expired = Vec::new();
@@ -164,25 +167,25 @@ impl<P> JobRegistry<P> {
                 self.closed.push_back(id.to_owned());
             }
         }
-        // A program may repeat a request after its job has closed, and is to get the same answer
-        // for a while.
+        // A program may repeat a request after its job has closed. It gets the same answer while the job is
+        // among the last 1,000 closed jobs.
         while self.closed.len() > CLOSED_MAX {
             let oldest = self.closed.pop_front();
             oldest.and_then(|id| self.jobs.remove(&id));
         }
     }
 
-    /// When [`Self::tick`] has to be called next.
+    /// Returns when [`Self::tick`] has to be called next.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.jobs.values().filter_map(Job::next_deadline).min()
     }
 
-    /// The job with that id.
+    /// Returns the job with that id.
     pub(super) fn get(&self, id: &str) -> Option<&Job<P>> {
         self.jobs.get(id)
     }
 
-    /// The jobs that are not closed, the oldest grant first.
+    /// Returns the jobs that are not closed, the oldest grant first.
     pub(super) fn unfinished(&self) -> Vec<(&str, &Job<P>)> {
         let jobs = self.jobs.iter().filter(|(_, job)| !job.closed);
         let mut jobs: Vec<_> = jobs.map(|(id, job)| (id.as_str(), job)).collect();
@@ -190,7 +193,7 @@ impl<P> JobRegistry<P> {
         jobs
     }
 
-    /// How many jobs are not closed.
+    /// Returns how many jobs are not closed.
     pub(super) fn open(&self) -> usize {
         self.jobs.len() - self.closed.len()
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The rule for a job's name.
 const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
-/// The rule for a progress, the same as in the lock table.
+/// The rule for a progress, which is that of the lock table.
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
 /// Shortest lease, in seconds.
 const LEASE_MIN: i64 = LeaseTiming::SHORTEST.as_secs().cast_signed();
@@ -22,47 +22,49 @@ const LEASE_MAX: i64 = LeaseTiming::LONGEST.as_secs().cast_signed();
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Begin"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BeginRequest {
-    /// What the program calls the job; the holder ends with it.
+    /// Name of the job, which the program chooses. The name of the holder ends with it.
     #[cfg_attr(test, schemars(regex(pattern = "^[A-Za-z0-9._-]{1,64}$")))]
     pub(super) name: String,
-    /// The lock.
+    /// Name of the lock.
     #[cfg_attr(test, schemars(regex(pattern = "^[A-Za-z0-9._/:-]{1,128}$")))]
     lock: String,
-    /// Another may take over after this time of silence. Default is the agent's --lease.
+    /// Time without a beat after which another run may take over the lock, in seconds. Default: the agent's
+    /// `--lease`.
     #[cfg_attr(test, schemars(range(min = LEASE_MIN, max = LEASE_MAX)))]
     lease_seconds: Option<i64>,
-    /// The answer at a held lock. Default `skip`.
+    /// What to answer if the lock has no free permit. Default `skip`.
     #[serde(default, deserialize_with = "word")]
     overlap: WhenHeld,
-    /// How many may run at once. Default 1.
+    /// Number of runs that may hold the lock at once. Default 1.
     #[cfg_attr(test, schemars(range(min = LockOptions::PERMITS.least, max = LockOptions::PERMITS.most)))]
     permits: Option<i64>,
-    /// Idempotency key of the trigger: one success per key.
+    /// Idempotency key of the trigger: at most one run with this key succeeds.
     #[cfg_attr(test, schemars(length(min = 1, max = 512)))]
     run_key: Option<String>,
-    /// No other run of the lock begins within this time.
+    /// Shortest time from the grant of this job to the next grant of the lock, in seconds.
     #[cfg_attr(test, schemars(range(min = LockOptions::MIN_INTERVAL.least, max = LockOptions::MIN_INTERVAL.most)))]
     min_interval_seconds: Option<i64>,
-    /// A run of the lock is expected to succeed this often; else the event *Run Missing* is published.
+    /// Time within which a run of the lock is expected to succeed, in seconds. If none does, the event *Run
+    /// Missing* is published.
     #[cfg_attr(test, schemars(range(min = LockOptions::EXPECT_EVERY.least, max = LockOptions::EXPECT_EVERY.most)))]
     expect_every_seconds: Option<i64>,
-    /// The job is lost after this time, however well it beats, and must stop.
+    /// Longest run of the job, in seconds. After it the job is lost and must stop, even if it beats.
     #[cfg_attr(test, schemars(range(min = LockOptions::MAX_RUN.least, max = LockOptions::MAX_RUN.most)))]
     max_run_seconds: Option<i64>,
-    /// The job is lost after this time without a change in its progress, and must stop.
+    /// Longest time without a change in the progress, in seconds. After it the job is lost and must stop.
     #[cfg_attr(test, schemars(range(min = LockOptions::NO_PROGRESS.least, max = LockOptions::NO_PROGRESS.most)))]
     no_progress_seconds: Option<i64>,
 }
 
-/// The overlap policy. The agent does not queue: a client retries.
+/// The overlap policy. The agent has no queue: a client that wants to wait sends the request again.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Overlap"))]
 #[serde(rename_all = "camelCase")]
 enum WhenHeld {
-    /// 200 with the status `skipped`.
+    /// Answer 200 with the status `skipped`.
     #[default]
     Skip,
-    /// 409.
+    /// Answer 409 with an error such as `Lockstep.LockHeld`.
     Fail,
 }
 
@@ -71,7 +73,7 @@ enum WhenHeld {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Beat"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BeatRequest {
-    /// How far the job has come, in any words. A change counts as progress.
+    /// Progress of the job, as any text. A change of the text counts as progress.
     #[cfg_attr(test, schemars(regex(pattern = "^[ -~]{1,256}$")))]
     pub(super) progress: Option<String>,
 }
@@ -94,7 +96,7 @@ pub(super) struct GetRequest {
 }
 
 impl BeginRequest {
-    /// Checks the fields that the lock table does not.
+    /// Checks the fields that the lock table does not check.
     ///
     /// # Errors
     /// The field that breaks its rule.
@@ -119,23 +121,23 @@ impl BeginRequest {
         Ok(())
     }
 
-    /// The timing of its lease.
+    /// Returns the times of the job's lease; `lease` is the agent's `--lease`.
     pub(super) fn times(&self, lease: Duration, grace: Duration) -> LeaseTiming {
         LeaseTiming::after_silence(length(self.lease_seconds).unwrap_or(lease), grace)
     }
 
-    /// Longest run.
+    /// Returns the longest run of the job.
     pub(super) fn max_run(&self) -> Option<Duration> {
         length(self.max_run_seconds)
     }
 
-    /// Longest time without progress.
+    /// Returns the longest time without a change in the progress.
     pub(super) fn no_progress(&self) -> Option<Duration> {
         length(self.no_progress_seconds)
     }
 
-    /// The request for the lock, without `maxRunSeconds`: the agent enforces it on time, and the lock table would
-    /// refuse only the next renewal.
+    /// Returns the request that acquires the lock. It lacks `maxRunSeconds`, which the agent enforces when
+    /// the time is over; the lock table would refuse only the next renewal.
     pub(super) fn acquire(&self, holder: String, lease_seconds: i64) -> AcquireRequest {
         let options = LockOptions {
             permits: self.permits,
@@ -158,7 +160,7 @@ impl BeginRequest {
 }
 
 impl BeatRequest {
-    /// Checks the progress: one that the lock table refuses must not block the next renewal.
+    /// Checks the progress. A progress that the lock table refuses would make the next renewal fail.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -175,10 +177,10 @@ impl BeatRequest {
 }
 
 impl GetRequest {
-    /// How long to wait until the job is lost or has ended.
+    /// Returns how long to wait until the job is lost or has ended.
     ///
     /// # Errors
-    /// If it is over 60 s.
+    /// If the time is not from 0 to 60 s.
     pub(super) fn wait(self) -> Result<Duration, InvalidRequest> {
         within("waitSeconds", self.wait_seconds, 0, 60)?;
         Ok(length(self.wait_seconds).unwrap_or_default())
@@ -283,7 +285,7 @@ mod tests {
         assert!(AcquireRequest::read(json, KEPT).is_ok());
     }
 
-    /// Options that the agent does not have: it does not wait, and stops nothing.
+    /// Options of a lock that the agent does not have, because it neither waits nor stops work.
     const NOT_OF_AGENT: [&str; 7] = [
         "onPaused",
         "catchUp",
@@ -311,7 +313,8 @@ mod tests {
             }
             let (mut least, most) = range.values().into_inner();
             if field == "leaseSeconds" {
-                // Below five seconds, two for the clocks leave no time to renew.
+                // The agent subtracts two seconds for clock skew, and less than five seconds would leave no
+                // time to renew.
                 least = 5;
             }
             let accepts = |value: i64| {

@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 /// The result of a request to begin a job.
 #[derive(Clone, Debug)]
 pub(super) enum Begun {
-    /// It has begun.
+    /// The job has begun.
     Granted(Box<Granted>),
-    /// It has not begun.
+    /// The job has not begun.
     NotGranted(Box<NotGranted>),
 }
 
-/// Why a job did not begin: the response of the lock table.
+/// Why a job did not begin, as the lock table reports it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "status", rename_all = "camelCase")]
 pub(super) enum NotGranted {
-    /// The lock is held, rests or is paused.
+    /// The lock has no free permit, rests, or is paused.
     Skipped(Skipped),
-    /// The run key has had its success, or its run is under way.
+    /// A run with the same run key has succeeded or is under way.
     Duplicate(Duplicate),
 }
 
@@ -40,22 +40,22 @@ pub(super) struct Granted {
     /// The id of the job, which beat and end require.
     #[cfg_attr(test, schemars(regex(pattern = "^[0-9a-f]{32}$")))]
     pub(super) job: String,
-    /// What the program calls the job.
+    /// Name of the job.
     name: String,
-    /// The lock.
+    /// Name of the lock.
     lock: String,
-    /// Who holds it: in a task `<task ARN>#<container id>/<id>:<name>`.
+    /// Holder of the permit: in an ECS task `<task ARN>#<container id>/<id>:<name>`.
     holder: String,
-    /// A number that grows with every grant. Give it to every resource that the job writes to.
+    /// Fencing token, which grows with every grant. Pass it to every resource that the job writes to.
     #[cfg_attr(test, schemars(range(min = 1, max = 9_007_199_254_740_991_i64)))]
     fencing_token: i64,
     /// When the lease ends unless it is renewed. The job must have stopped by then.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     expires_at: String,
-    /// How often to beat.
+    /// Time between two beats, in seconds.
     #[cfg_attr(test, schemars(range(min = 1)))]
     beat_seconds: u64,
-    /// The same for a process that the job starts.
+    /// Environment variables that describe the grant, for a process that the job starts.
     environment: BTreeMap<String, String>,
 }
 
@@ -68,7 +68,7 @@ enum GrantedStatus {
 }
 
 impl Granted {
-    /// The response for a job that has just begun.
+    /// Returns the response for a job that has just begun.
     pub(super) fn of<P>(id: &str, job: &Job<P>) -> Self {
         let grant = &job.held.grant;
         Self {
@@ -101,22 +101,22 @@ pub(super) struct Beaten {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Ended {
     status: EndedStatus,
-    /// The outcome of the first end, which counts.
+    /// Outcome of the first end of the job. Later ends do not change it.
     outcome: JobOutcome,
-    /// How long the lock was held.
+    /// Time for which the permit was held, in seconds. Absent if the lease was lost before the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 0)))]
     held_seconds: Option<f64>,
 }
 
-/// Whether the job still had its lock at its end.
+/// Whether the job still held its permit at its end.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 #[serde(rename_all = "camelCase")]
 enum EndedStatus {
-    /// The lock is free.
+    /// The permit was released.
     Released,
-    /// The lock was no longer the job's own: another may have run beside it.
+    /// The lease was lost before the end: another run may have begun while the job was still at work.
     Lost,
 }
 
@@ -125,7 +125,7 @@ impl From<&JobEnd> for Ended {
         Self {
             status: match end.held_seconds {
                 Some(_) => EndedStatus::Released,
-                // The release found the lease gone: another run may have begun beside the job.
+                // The release found that the lease was lost.
                 None => EndedStatus::Lost,
             },
             outcome: end.outcome,
@@ -139,45 +139,45 @@ impl From<&JobEnd> for Ended {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Job"))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JobView {
-    /// Its id; absent in lists, since it is what ending the job requires.
+    /// Id of the job. Absent in lists, because the id is what a client needs to end the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<String>,
-    /// What the program calls it.
+    /// Name of the job, which the program has chosen.
     name: String,
-    /// The lock.
+    /// Name of the lock.
     lock: String,
-    /// Who holds it.
+    /// Holder of the permit.
     holder: String,
-    /// Its fencing token.
+    /// Fencing token of the grant.
     fencing_token: i64,
     state: JobState,
-    /// When it began.
+    /// When the permit was granted.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     since: String,
-    /// When its lease ends unless it is renewed. The job must have stopped by then.
+    /// When the lease ends, unless it is renewed. The job must have stopped by then.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     expires_at: String,
     /// The latest progress that the program reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<String>,
-    /// Why it is lost.
+    /// Why the job is lost. Absent unless it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// How it has ended.
+    /// How the job has ended. Absent before its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<Ended>,
 }
 
-/// Whether a job may go on.
+/// Whether the job may go on.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 #[serde(rename_all = "camelCase")]
 enum JobState {
-    /// It may go on.
+    /// The job may go on.
     Open,
-    /// It must stop now. It still has to be ended.
+    /// The job must stop now. It still has to be ended.
     Lost,
-    /// It was ended.
+    /// The job was ended.
     Ended,
 }
 
@@ -189,7 +189,7 @@ pub(super) struct Jobs {
     pub(super) jobs: Vec<JobView>,
 }
 
-/// Whether the agent takes jobs.
+/// Whether the agent begins jobs.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -205,14 +205,14 @@ pub(super) struct Health {
 #[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum HealthStatus {
-    /// It may.
+    /// A new job may begin.
     Ok,
-    /// The agent ends, and begins no more jobs.
+    /// The agent is stopping, and no more jobs begin.
     Stopping,
 }
 
 impl JobView {
-    /// The view of `job`, with its `id` for a request that named it.
+    /// Returns the view of `job`, with its `id` if the request has named it.
     pub(super) fn of<P>(id: Option<&str>, job: &Job<P>) -> Self {
         let grant = &job.held.grant;
         let token = FencingToken::from_number(u64::try_from(grant.token).unwrap_or_default());

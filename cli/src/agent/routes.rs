@@ -1,8 +1,8 @@
 //! The HTTP API.
 //!
-//! A handler reads the request and leaves the rest to [`Service`]. What changes a lock runs in a
-//! task of its own, so that a client that goes away in the middle leaves neither a permit without a
-//! job nor a job without its end.
+//! A handler reads the request and leaves the rest to [`Service`]. Whatever changes a lock runs in a task of
+//! its own. So a client that disconnects in the middle leaves neither a permit without a job nor a job
+//! without its end.
 
 use super::error::ApiError;
 use super::job::JobOutcome;
@@ -27,14 +27,14 @@ use tokio::time::timeout;
 
 /// Longest request body, in bytes.
 const BODY_MAX: usize = 16 * 1024;
-/// How long a client may take to send the body.
+/// Longest time in which a client may send the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The description of the API.
 const OPENAPI: &str = include_str!("../../../docs/agent.openapi.yaml");
 
 type HandlerResult = Result<axum::response::Response, ApiError>;
 
-/// The routes of the API, on `service`.
+/// Returns the routes of the API, which call `service`.
 pub(super) fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route("/v1/jobs", post(begin).get(list))
@@ -51,7 +51,7 @@ pub(super) fn router(service: Arc<Service>) -> Router {
 async fn begin(State(service): State<Arc<Service>>, request: Request) -> HandlerResult {
     let request: BeginRequest = read(request).await?;
     let (reply, response) = oneshot::channel();
-    // In a task of its own: a client that disconnects must not leave an unknown permit behind.
+    // Runs in a task of its own, so that a client that disconnects leaves no permit behind.
     tokio::spawn(service.begin(request, reply));
     let begun = response.await.unwrap_or_else(|_| Err(internal()));
     begun.map(IntoResponse::into_response)
@@ -112,12 +112,12 @@ async fn openapi() -> impl IntoResponse {
 }
 
 async fn no_such_path() -> ApiError {
-    let message = "no such path; GET /v1/openapi.yaml describes the API";
+    let message = "the API has no such path; GET /v1/openapi.yaml describes the API";
     ApiError::new(StatusCode::NOT_FOUND, "Agent.NotFound", message)
 }
 
 async fn no_such_method() -> ApiError {
-    let message = "this path takes another method; GET /v1/openapi.yaml describes the API";
+    let message = "this path does not support the method of the request; GET /v1/openapi.yaml describes the API";
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "Agent.MethodNotAllowed",
@@ -127,7 +127,7 @@ async fn no_such_method() -> ApiError {
 
 type JobPath = Result<Path<String>, PathRejection>;
 
-/// A path that cannot be decoded names no job.
+/// Returns the id in the path. A path that cannot be decoded counts as the id of no job.
 fn id(path: JobPath) -> Result<String, ApiError> {
     path.map(|Path(id)| id).map_err(|_| ApiError::no_such_job())
 }
@@ -139,10 +139,10 @@ async fn detached<T: Send + 'static>(
     tokio::spawn(work).await.unwrap_or_else(|_| Err(internal()))
 }
 
-/// A task that panicked. Whether it had changed a lock is not known, so the status is one that
-/// leaves it open.
+/// Returns the error for a task that panicked. Whether the task has changed a lock is unknown, so the status
+/// is a 5xx.
 fn internal() -> ApiError {
-    let message = "internal error; the log of the agent has the cause";
+    let message = "the agent failed with an internal error; its log has the cause";
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
 }
 
@@ -151,7 +151,7 @@ async fn read<T: DeserializeOwned>(request: Request) -> Result<T, ApiError> {
     decode(is_json, &body)
 }
 
-/// As [`read`]; an empty body is the default.
+/// Reads a request as [`read`] does; an empty body stands for the default.
 async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Result<T, ApiError> {
     let (is_json, body) = body(request).await?;
     if body.is_empty() {
@@ -160,23 +160,28 @@ async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Res
     decode(is_json, &body)
 }
 
-/// The body, bounded in size and time: a client that sends half a request must not hold a
-/// connection for ever.
+/// Reads the body, with a limit on its size and time: a client that sends half a request must not keep its
+/// connection for ever. Returns whether it is JSON by its header, and the body.
 async fn body(request: Request) -> Result<(bool, Bytes), ApiError> {
     let is_json = is_json(request.headers());
     let body = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), BODY_MAX)).await;
     let body = body.map_err(|_| {
-        let message = format!("the body did not come within {} s", BODY_TIMEOUT.as_secs());
+        let message = format!(
+            "the whole body did not arrive within {} s",
+            BODY_TIMEOUT.as_secs()
+        );
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "Agent.TooSlow", message)
     })?;
     let body = body.map_err(|_| {
-        let message = format!("the body is over {BODY_MAX} bytes, or broke off");
+        let message =
+            format!("the body is longer than {BODY_MAX} bytes, or its connection broke off");
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "Agent.TooLarge", message)
     })?;
     Ok((is_json, body))
 }
 
-/// A web page in a browser on this machine can send some other types to any port without a CORS preflight
+/// Returns whether the body is JSON by its header `Content-Type`. A web page in a browser on this machine can
+/// send some other types to any port without a CORS preflight
 /// (<https://fetch.spec.whatwg.org/#cors-safelisted-request-header>), but not this one.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers
@@ -192,11 +197,12 @@ fn decode<T: DeserializeOwned>(is_json: bool, body: &[u8]) -> Result<T, ApiError
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(ApiError::new(status, "Agent.NotJson", message));
     }
-    let json: Value = serde_json::from_slice(body)
-        .map_err(|error| InvalidRequest::new("", "", format!("the body is no JSON: {error}")))?;
-    // `serde` would also read a struct from an array.
+    let json: Value = serde_json::from_slice(body).map_err(|error| {
+        InvalidRequest::new("", "", format!("the body is not valid JSON: {error}"))
+    })?;
+    // `serde` would also read a struct from a JSON array.
     if !json.is_object() {
-        return Err(InvalidRequest::new("", "", "the body is no JSON object").into());
+        return Err(InvalidRequest::new("", "", "the body is not a JSON object").into());
     }
     Ok(parse(json)?)
 }

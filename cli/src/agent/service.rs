@@ -1,8 +1,8 @@
 //! Begins, renews and ends jobs on the lock table.
 //!
-//! The registry is plain data behind a mutex that is never held over a request. So each answer is
-//! applied to what the registry is then, which may be another state than at the question: a job
-//! that was lost meanwhile stays lost.
+//! The registry is plain data behind a mutex, which is never held during a request to the lock table. So a
+//! response is applied to the state that the registry has when the response comes. That may be another state
+//! than at the request: a job that was lost meanwhile stays lost.
 
 mod beat;
 mod begin;
@@ -25,35 +25,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Attempts at the lock table for one request of a program.
+/// Most attempts at the lock table for one request of a program.
 const TRIES: u32 = 3;
 
 /// Begins, renews and ends jobs.
 pub(super) struct Service<P: Ports = OnAws> {
     /// The lock table.
     pub(super) locks: LockClient<P>,
-    /// The identity of this process, which holders begin with.
+    /// The identity of this process, with which the names of its holders begin.
     pub(super) identity: HolderIdentity,
     /// Scale-in protection of the task.
     pub(super) protection: Protection,
-    /// Lease of a job that names none.
+    /// Lease of a job that does not set `leaseSeconds`.
     pub(super) lease: Duration,
-    /// How long a job has to stop.
+    /// How long a job has to stop before its lease ends.
     pub(super) grace: Duration,
     /// The jobs.
     pub(super) registry: Mutex<JobRegistry<InFlight>>,
-    /// Notifies of a change in the state of a job.
+    /// Notifies of changes in the state of jobs and in the capacity.
     pub(super) changed: watch::Sender<()>,
 }
 
 impl<P: Ports + 'static> Service<P> {
-    /// Returns a job's state. For an open job, waits up to `wait` until it is lost or has ended.
+    /// Returns the state of a job. If the job is open, waits up to `wait` until it is lost or has ended.
     ///
     /// # Errors
     /// If there is no such job.
     pub(super) async fn get(&self, id: &str, wait: Duration) -> Result<JobView, ApiError> {
         let end = Instant::now() + wait;
-        // Subscribed before the first read, so no change between the two goes unnoticed.
+        // Subscribed before the first read, so that a change between the two is noticed.
         let mut changed = self.changed.subscribe();
         loop {
             let (view, is_open) = {
@@ -71,7 +71,7 @@ impl<P: Ports + 'static> Service<P> {
         }
     }
 
-    /// The jobs that are not closed, without their ids.
+    /// Returns the jobs that are not closed, without their ids.
     pub(super) fn list(&self) -> Vec<JobView> {
         let registry = self.registry();
         let jobs = registry.unfinished();
@@ -93,8 +93,8 @@ impl<P: Ports + 'static> Service<P> {
         }
     }
 
-    /// Called before each beat too: a timer that is late must not let a beat renew a job that is
-    /// past its deadline.
+    /// Advances the registry to the present, and logs the jobs that this loses. Called before each beat too:
+    /// if the timer is late, a beat must not renew the lease of a job that is past its deadline.
     fn tick(&self) {
         let (lost, closed) = {
             let mut registry = self.registry();
@@ -114,7 +114,7 @@ impl<P: Ports + 'static> Service<P> {
         }
     }
 
-    /// Lets no more jobs begin, and waits for those being begun.
+    /// Refuses all further jobs, and waits for those being begun.
     pub(super) async fn stop(&self) {
         let mut changed = self.changed.subscribe();
         self.registry().capacity.stop();
@@ -132,7 +132,7 @@ impl<P: Ports + 'static> Service<P> {
         }
     }
 
-    /// The registry, never held over an await.
+    /// Locks the registry. The guard must not be held over an await.
     pub(super) fn registry(&self) -> MutexGuard<'_, JobRegistry<InFlight>> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -30,7 +30,7 @@ async fn a_bad_request_gets_an_error_that_says_what_is_wrong() {
     let others = [
         (json!({}), "name"),
         (json!({ "name": "export" }), "lock"),
-        (json!(["export", lock]), "no JSON object"),
+        (json!(["export", lock]), "not a JSON object"),
     ];
 
     for (wish, word) in fields.map(with).into_iter().chain(others) {

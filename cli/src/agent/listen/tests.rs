@@ -39,7 +39,7 @@ async fn a_socket_in_use_is_refused_and_a_stale_one_is_replaced() {
 #[tokio::test]
 async fn a_socket_that_fails_otherwise_than_refused_is_not_replaced() {
     let path = path();
-    // It is in use; a stream connection to it fails with EPROTOTYPE.
+    // The socket is in use. A stream connection to it fails with EPROTOTYPE.
     let other = UnixDatagram::bind(&path).unwrap();
 
     assert!(SocketFile::bind(&path).await.is_err());
@@ -74,7 +74,7 @@ async fn a_file_that_is_no_socket_is_not_touched() {
     fs::remove_file(path).unwrap();
 }
 
-/// The status line of the response to a request with these headers.
+/// Returns the status line of the response to a request with these headers.
 async fn status(mut stream: impl AsyncRead + AsyncWrite + Unpin, headers: &str) -> String {
     let request = format!("GET / HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -14,19 +14,20 @@ pub(in crate::agent) enum NoRoom {
     Stopping,
 }
 
-/// Counts the jobs that are not open: those being begun, and those whose grant is unconfirmed.
+/// Counts the jobs that take up capacity without being open: those being begun, and those whose grant is
+/// unconfirmed.
 #[derive(Debug, Default)]
 pub(in crate::agent) struct Capacity {
     /// How many jobs are being begun.
     beginning: usize,
-    /// Holders of jobs that did not begin, with the locks of which they may hold a permit.
+    /// The holders of jobs that did not begin but may hold a permit, each with the lock of that permit.
     unconfirmed: BTreeMap<String, String>,
     is_stopping: bool,
 }
 
 impl Capacity {
-    /// Reserves capacity for a job that is being begun, in addition to the `open` ones.
-    /// [`Self::begin_finished`] or [`Self::add_unconfirmed`] follows.
+    /// Reserves capacity for a job that is being begun, in addition to the `open` ones. The caller has to
+    /// call [`Self::begin_finished`] or [`Self::add_unconfirmed`] after that.
     ///
     /// # Errors
     /// [`NoRoom`].
@@ -47,41 +48,41 @@ impl Capacity {
     }
 
     /// Turns a reservation into an unconfirmed grant: the job does not begin, but `holder` may have a permit
-    /// of `lock`. It still counts, which bounds the requests to a lock table that gives no answer.
-    /// [`Self::remove_unconfirmed`] follows.
+    /// of `lock`. The grant still counts towards the limit, which bounds the requests to a lock table that
+    /// does not answer. The caller has to call [`Self::remove_unconfirmed`] after that.
     pub(in crate::agent) fn add_unconfirmed(&mut self, holder: &str, lock: &str) {
         self.begin_finished();
         self.unconfirmed.insert(holder.to_owned(), lock.to_owned());
     }
 
-    /// Removes the unconfirmed grant of `holder`: it is reconciled or given up.
+    /// Removes the unconfirmed grant of `holder`, which was reconciled or given up.
     pub(in crate::agent) fn remove_unconfirmed(&mut self, holder: &str) {
         self.unconfirmed.remove(holder);
     }
 
-    /// Whether a grant of `lock` is unconfirmed.
+    /// Returns whether a grant of `lock` is unconfirmed.
     pub(in crate::agent) fn is_unconfirmed(&self, lock: &str) -> bool {
         self.unconfirmed
             .values()
             .any(|unconfirmed| unconfirmed == lock)
     }
 
-    /// How many grants are unconfirmed.
+    /// Returns how many grants are unconfirmed.
     pub(in crate::agent) fn unconfirmed_count(&self) -> usize {
         self.unconfirmed.len()
     }
 
-    /// Lets no more jobs begin.
+    /// Refuses all further jobs.
     pub(in crate::agent) fn stop(&mut self) {
         self.is_stopping = true;
     }
 
-    /// Whether [`Self::stop`] was called.
+    /// Returns whether [`Self::stop`] was called.
     pub(in crate::agent) fn is_stopping(&self) -> bool {
         self.is_stopping
     }
 
-    /// Whether [`Self::stop`] was called and no job is being begun.
+    /// Returns whether [`Self::stop`] was called and no job is being begun.
     pub(in crate::agent) fn is_settled(&self) -> bool {
         self.is_stopping && self.beginning == 0
     }

@@ -6,7 +6,8 @@ use serde_json::json;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A lease of 60 s in its record, with 10 s to stop: lost at 49.7 s.
+/// When a job is lost and when its lease ends, in milliseconds: the lease is 60 s long in its record, the job
+/// has 10 s to stop, and 0.3 s are left before the end.
 const STOP: u64 = 49_700;
 const END: u64 = 60_000;
 
@@ -26,12 +27,12 @@ fn job<P>(guard: P) -> Job<P> {
     Job::begun("export".into(), held, "first".into(), guard)
 }
 
-/// A registry with the job `j`, begun at 0, and the job's guard.
+/// Returns a registry with the job `j`, begun at 0, and the guard of the job.
 fn registry() -> (JobRegistry<Rc<()>>, Rc<()>) {
     limited(None, None)
 }
 
-/// The same with limits of the job.
+/// Returns the same with these limits of the job.
 fn limited(
     max_run: Option<Duration>,
     no_progress: Option<Duration>,
@@ -47,7 +48,7 @@ fn begin<P>(registry: &mut JobRegistry<P>, id: &str, job: Job<P>) {
     registry.begun(id.into(), job);
 }
 
-/// A registry without jobs that begins this many.
+/// Returns a registry without jobs that has reserved capacity for this many.
 fn reserving(jobs: usize) -> JobRegistry<()> {
     let mut registry = JobRegistry::default();
     for _ in 0..jobs {
@@ -56,7 +57,7 @@ fn reserving(jobs: usize) -> JobRegistry<()> {
     registry
 }
 
-/// The reasons of the jobs that are lost at this time.
+/// Returns the reasons of the jobs that are lost at this time.
 fn lost(registry: &mut JobRegistry<Rc<()>>, millis: u64) -> Vec<&'static str> {
     let lost = registry.tick(at(millis)).into_iter();
     lost.map(|(_, reason)| reason).collect()
@@ -94,7 +95,7 @@ fn new_progress_is_written_at_once_and_old_progress_is_not() {
     let one = || Some("row 1".to_owned());
 
     let first = registry.beat("j", one().as_deref(), at(1));
-    // The lock table gave no answer: the next beat writes the progress, even if it has none.
+    // The lock table did not answer, so the next beat writes the progress, even if that beat reports none.
     let again = registry.beat("j", None, at(2));
     registry.renewed("j", (at(2), "second".into()), one());
     let known = registry.beat("j", one().as_deref(), at(3));

@@ -17,10 +17,10 @@ use lockstep::contract::{ErrorName, Grant, HeartbeatResponse};
 use lockstep::service::Ports;
 
 impl<P: Ports + 'static> Service<P> {
-    /// Records a beat, and renews the lease unless it was renewed a moment ago.
+    /// Records a beat, and renews the lease unless it was renewed less than a sixth of its length ago.
     ///
     /// # Errors
-    /// If the job must stop, or the lock table gave no answer.
+    /// If the job must stop, or the lock table did not answer.
     pub(in crate::agent) async fn beat(
         &self,
         id: &str,
@@ -45,8 +45,8 @@ impl<P: Ports + 'static> Service<P> {
                 let mut registry = self.registry();
                 match registry.renewed(id, (sent, expires_at.clone()), progress) {
                     Some(Phase::Open) => Ok(Beaten { expires_at }),
-                    // The job was lost while the request was under way. The lease is renewed in the
-                    // table, and still this job has to stop.
+                    // The job was lost while the request was under way. It has to stop, although its lease is
+                    // renewed in the table.
                     Some(over) => Err(ApiError::over(over)),
                     None => Err(ApiError::no_such_job()),
                 }

@@ -5,8 +5,8 @@
 //!                                            ├ held ──────────▶ 200 or 409
 //!                                            └ no answer ─────▶ 503; asked again until it is known
 //! ```
-//! A job that begins is known to the program by its answer alone. A permit whose answer did not
-//! reach the program belongs to nothing, so it is released as soon as that is known.
+//! The program knows only from the response that a job has begun. A permit whose response did not reach the
+//! program belongs to no job, so it is released as soon as that is known.
 
 use super::reservation::Reservation;
 use super::{Service, TRIES};
@@ -24,7 +24,7 @@ use lockstep::service::Ports;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// What a job needs before its lock is acquired. A drop releases it.
+/// What a job needs before its lock is acquired. A drop gives all of it back.
 struct Prepared<P: Ports + 'static> {
     id: String,
     reservation: Reservation<P>,
@@ -32,8 +32,8 @@ struct Prepared<P: Ports + 'static> {
 }
 
 impl<P: Ports + 'static> Service<P> {
-    /// Begins a job and sends the result to `reply`. If the client has disconnected, everything is released
-    /// again.
+    /// Begins a job and sends the result to `reply`. If the client has disconnected, releases the job as
+    /// failed.
     pub(in crate::agent) async fn begin(
         self: Arc<Self>,
         request: BeginRequest,
@@ -41,7 +41,7 @@ impl<P: Ports + 'static> Service<P> {
     ) {
         let prepared = tokio::select! {
             biased;
-            // No request to the lock table has been sent yet.
+            // No request has been sent to the lock table yet.
             () = reply.closed() => return,
             prepared = self.prepare(&request) => prepared,
         };
@@ -53,18 +53,18 @@ impl<P: Ports + 'static> Service<P> {
             tracing::warn!(
                 event = "client_disconnected",
                 job = request.name,
-                "the client disconnected before the response; the job is released as failed"
+                "the client disconnected before it got the response; the job is released as failed"
             );
             self.release_undelivered(&granted.job).await;
         }
     }
 
-    /// Does all that may take long before the lock is acquired, since the lease runs from then on.
+    /// Does everything that may take long before the lock is acquired, because the lease runs from then on.
     async fn prepare(self: &Arc<Self>, request: &BeginRequest) -> Result<Prepared<P>, ApiError> {
         request.check()?;
         let reservation = Reservation::reserve(self)?;
         let id = secret_id().map_err(|error| {
-            let message = format!("no randomness for the job's id: {error}");
+            let message = format!("no id can be generated for the job: {error}");
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "Agent.Internal", message)
         })?;
         let in_flight = self.protection.begin().await.map_err(|refused| {
@@ -79,7 +79,7 @@ impl<P: Ports + 'static> Service<P> {
         })
     }
 
-    /// Acquires the lock. Unless it is granted, drops `prepared`.
+    /// Acquires the lock, and registers the job if the lock is granted. Otherwise drops `prepared`.
     async fn acquire(
         self: &Arc<Self>,
         prepared: Prepared<P>,
@@ -95,7 +95,7 @@ impl<P: Ports + 'static> Service<P> {
             }
             Ok((refused, _)) => return self.not_granted(&acquire.lock, refused),
             Err(error) => {
-                // The permit may have been granted. The place stays reserved until that is known.
+                // The permit may have been granted. The capacity stays reserved until that is known.
                 if error.name().is_retryable() {
                     self.reconcile_later(prepared.reservation, acquire, times.length);
                 } else if error.name() == ErrorName::LockHeld {
@@ -104,10 +104,10 @@ impl<P: Ports + 'static> Service<P> {
                 return Err(error.into());
             }
         };
-        // A job under it would have to stop before it has begun.
+        // A job under this permit would have to stop before it has begun.
         if times.stop_at(sent).left().is_zero() {
             self.reconcile_later(prepared.reservation, acquire, times.length);
-            let message = "the lock table answered so late that the lease is almost over; retry";
+            let message = "the lock table answered when the lease was almost over; its permit is being released: retry";
             return Err(ApiError::unavailable(message));
         }
         let expires_at = self.locks.by_this_machine(permit.expires_at.clone());
@@ -126,9 +126,10 @@ impl<P: Ports + 'static> Service<P> {
                 let runs = run.ended_at.is_none();
                 (NotGranted::Duplicate(run), runs)
             }
-            // A job never queues, and no execution is redriven.
+            // These responses do not occur: a job never queues, and no execution is redriven.
             other => {
-                let message = format!("the lock table's answer is not one to a job: {other:?}");
+                let message =
+                    format!("the lock table sent a response that no job can get: {other:?}");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 return Err(ApiError::new(status, "Agent.Internal", message));
             }
@@ -139,18 +140,18 @@ impl<P: Ports + 'static> Service<P> {
         Ok(Begun::NotGranted(Box::new(refused)))
     }
 
-    /// Fails if a grant of `lock` is unconfirmed: no job runs under that permit, so neither "held" nor "nothing
-    /// to do" would be true.
+    /// Fails if a grant of `lock` is unconfirmed: no job runs under that permit, so neither "held" nor
+    /// "duplicate" would be a true answer.
     fn check_unconfirmed(&self, lock: &str) -> Result<(), ApiError> {
         if self.registry().capacity.is_unconfirmed(lock) {
-            let message = "possibly held by a job that did not begin because the answer to its \
-                           request was lost; its permit is being released: retry";
+            let message = "the lock may be held by a job that did not begin, because the response to its \
+                           request was lost; that permit is being released: retry";
             return Err(ApiError::unavailable(message));
         }
         Ok(())
     }
 
-    /// Adds the job to the registry, which makes it open.
+    /// Adds the job to the registry, which makes the job open.
     fn register(&self, id: String, reservation: Reservation<P>, job: Job<InFlight>) -> Granted {
         let Grant {
             lock,

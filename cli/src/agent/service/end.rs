@@ -1,8 +1,8 @@
 //! The end of one job, and of all jobs.
 //!
-//! The first end of a job counts, and is the answer to each further one. A lost job is ended, too:
-//! its release shows that its work has stopped, so that the next run need not wait for
-//! the end of the lease.
+//! The first end of a job counts, and every later one gets the same response. A lost job has to be ended too:
+//! its release shows that its work has stopped, so that the next run does not have to wait for the end of the
+//! lease.
 
 use super::{Service, TRIES};
 use crate::agent::error::ApiError;
@@ -17,11 +17,11 @@ use tokio::task::JoinSet;
 const ENDS_AT_ONCE: usize = 32;
 
 impl<P: Ports + 'static> Service<P> {
-    /// Ends a job and releases its permit. The first end counts; later ones return it. `failure` says
-    /// why the job failed; with one, people get a message.
+    /// Ends a job and releases its permit. The first end counts; later ones return it. `failure` says why the
+    /// job failed; if it is set, people get a message.
     ///
     /// # Errors
-    /// If there is no such job, or the lock table gave no answer.
+    /// If there is no such job, or the lock table did not answer.
     pub(in crate::agent) async fn end(
         &self,
         id: &str,
@@ -37,7 +37,7 @@ impl<P: Ports + 'static> Service<P> {
             Some((held, _)) => held,
             None => return Err(ApiError::no_such_job()),
         };
-        // Without an answer the job stays as it is: the program ends it again.
+        // Without a response the job stays as it is, and the program has to end it again.
         let released = held.try_release(&self.locks, (outcome.into(), failure), TRIES);
         let held_seconds = match released.await? {
             ReleaseResponse::Released { held_seconds, .. } => Some(held_seconds),
@@ -65,7 +65,7 @@ impl<P: Ports + 'static> Service<P> {
             .ok_or_else(ApiError::no_such_job)
     }
 
-    /// Ends all jobs as failed, since their program is dead.
+    /// Ends all open jobs as failed, because their program is dead.
     pub(in crate::agent) async fn end_all(self: &Arc<Self>) {
         let ids: Vec<_> = {
             let registry = self.registry();
@@ -83,7 +83,7 @@ impl<P: Ports + 'static> Service<P> {
                         tracing::error!(
                             event = "release_failed",
                             ?error,
-                            "the lock was not released; its lease expires"
+                            "the lock table did not confirm the release: the lock is free when its lease expires"
                         );
                     }
                 });

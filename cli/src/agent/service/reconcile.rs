@@ -1,5 +1,5 @@
-//! Releases permits that were granted, or may have been, without a job: the answer was lost or came too late,
-//! or the client disconnected.
+//! Releases permits that were granted, or may have been, to a job that has not begun: the response was lost
+//! or came too late, or the client disconnected.
 //!
 //! ```text
 //!  no answer ─▶ ask again with the same holder ── granted, held already ─▶ release as failed
@@ -19,14 +19,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a stopping agent waits for unconfirmed grants. The leases of the rest expire.
+/// How long a stopping agent waits for unconfirmed grants. Grants that are unconfirmed after that end with
+/// their leases.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl<P: Ports + 'static> Service<P> {
-    /// Repeats `request` in the background until it is known whether a permit was granted, and releases it as
-    /// failed. Gives either up after `length`, when a lease has expired.
+    /// Repeats `request` in the background until it is known whether a permit was granted, and releases that
+    /// permit as failed. Each of the two steps is given up after `length`, when the lease has expired.
     ///
-    /// The repeated request may itself acquire the permit. The release does not start `minIntervalSeconds`.
+    /// The repeated request may itself be granted the permit. Its release does not start
+    /// `minIntervalSeconds`.
     pub(super) fn reconcile_later(
         self: &Arc<Self>,
         reservation: Reservation<P>,
@@ -61,7 +63,7 @@ impl<P: Ports + 'static> Service<P> {
         }
     }
 
-    /// Ends a job as failed whose client never received the response.
+    /// Ends a job as failed, because its client never received the response.
     pub(super) async fn release_undelivered(&self, id: &str) {
         let Some(end) = self.registry().get(id).map(|job| job.lease_end()) else {
             return;
@@ -72,12 +74,12 @@ impl<P: Ports + 'static> Service<P> {
             tracing::warn!(
                 event = "release_failed",
                 ?error,
-                "the lock was not released; its lease expires"
+                "the lock table did not confirm the release: the lock is free when its lease expires"
             );
         }
     }
 
-    /// Waits until no grant is unconfirmed, for 3 s at most.
+    /// Waits until no grant is unconfirmed, at most 3 s.
     pub(in crate::agent) async fn reconciled(&self) {
         let mut changed = self.changed.subscribe();
         let reconciled = async {
@@ -97,7 +99,7 @@ impl<P: Ports + 'static> Service<P> {
 }
 
 impl<P: Ports + 'static> Pause for Service<P> {
-    /// Returns after `length`, or within a second if the agent is stopping.
+    /// Returns after `length`, or within a second once the agent is stopping.
     async fn pause(&self, length: Duration) {
         let mut changed = self.changed.subscribe();
         if self.registry().capacity.is_stopping() {

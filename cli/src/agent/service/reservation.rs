@@ -1,20 +1,20 @@
-//! Guards of the capacity that a job takes up before it is open.
+//! Guards for the capacity that a job takes up before it is open.
 
 use super::Service;
 use crate::agent::registry::NoRoom;
 use lockstep::service::Ports;
 use std::sync::Arc;
 
-/// Capacity for a job that is being begun. A drop releases it, even if the begin panics or is cancelled:
-/// otherwise the agent could never stop.
+/// Capacity for a job that is being begun. A drop releases it, also if the begin panics or is cancelled.
+/// Without that, a stopping agent would wait for ever.
 #[must_use = "a drop releases the capacity"]
 pub(super) struct Reservation<P: Ports + 'static> {
     service: Arc<Service<P>>,
-    /// Whether the job or an [`UnconfirmedGrant`] has taken the capacity over.
+    /// Whether the capacity has been passed on to the job or to an [`UnconfirmedGrant`].
     is_consumed: bool,
 }
 
-/// Capacity of a job that did not begin, but whose holder may have a permit. A drop releases it.
+/// Capacity of a job that did not begin but whose holder may have a permit. A drop releases it.
 #[must_use = "a drop releases the capacity"]
 pub(super) struct UnconfirmedGrant<P: Ports + 'static> {
     service: Arc<Service<P>>,
@@ -34,12 +34,12 @@ impl<P: Ports + 'static> Reservation<P> {
         })
     }
 
-    /// Leaves the capacity to the job, which is in the registry.
+    /// Passes the capacity on to the job, which is now in the registry.
     pub(super) fn consume(mut self) {
         self.is_consumed = true;
     }
 
-    /// Leaves the capacity to the unconfirmed grant of `lock` to `holder`.
+    /// Passes the capacity on to the unconfirmed grant of `lock` to `holder`.
     pub(super) fn into_unconfirmed(mut self, holder: &str, lock: &str) -> UnconfirmedGrant<P> {
         self.service
             .registry()

@@ -21,12 +21,12 @@ const LOCK: &str = "exports";
 /// Longer than any step of these tests.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A service on `twins`, outside ECS.
+/// Returns a service on `twins`, outside ECS.
 async fn service(twins: &Twins) -> Arc<Service<InMemory>> {
     protected(twins, Protection::start(Mode::Off, None, LONG)).await
 }
 
-/// A service on `twins`, in a task with this protection.
+/// Returns a service on `twins`, in a task with this protection.
 async fn protected(twins: &Twins, protection: Protection) -> Arc<Service<InMemory>> {
     Arc::new(Service {
         locks: twins.client(),
@@ -43,12 +43,12 @@ fn request() -> BeginRequest {
     serde_json::from_value(json!({ "name": "export", "lock": LOCK })).unwrap()
 }
 
-/// The result of a client's request for a job.
+/// Returns the result of a client's request for a job.
 async fn begin(service: &Arc<Service<InMemory>>) -> Result<Begun, ApiError> {
     begin_for(service, json!({ "name": "export", "lock": LOCK })).await
 }
 
-/// As [`begin`], with this request.
+/// Returns the result of this request.
 async fn begin_for(service: &Arc<Service<InMemory>>, request: Value) -> Result<Begun, ApiError> {
     let (reply, response) = oneshot::channel();
     let request = serde_json::from_value(request).unwrap();
@@ -57,7 +57,7 @@ async fn begin_for(service: &Arc<Service<InMemory>>, request: Value) -> Result<B
         .unwrap()
 }
 
-/// The name of the error, if it is one.
+/// Returns the name of the error, or null for a result that is none.
 fn error(begun: &Result<Begun, ApiError>) -> Value {
     let error = begun.as_ref().err();
     error.map_or(Value::Null, |error| {

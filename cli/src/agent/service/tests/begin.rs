@@ -5,11 +5,11 @@ use crate::platform::clock::sleep;
 use lockstep::store::memory::LockItems;
 use std::net::TcpListener;
 
-/// Required protection whose endpoint never answers.
+/// Returns required protection whose endpoint never answers.
 fn silent(patience: Duration) -> (Protection, TcpListener) {
     let endpoint = TcpListener::bind("127.0.0.1:0").unwrap();
     let uri = format!("http://{}", endpoint.local_addr().unwrap());
-    // The agent waits a quarter of the lease for it.
+    // The agent waits a quarter of the lease for protection.
     let protection = Protection::start(Mode::Required, Some(uri), 4 * patience);
     (protection, endpoint)
 }

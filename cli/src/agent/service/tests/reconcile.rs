@@ -5,7 +5,7 @@ use crate::lease::client::twins::Fault::{AnswerLost, Hangs, Late, Silence};
 use crate::lease::unconfirmed::retry_until;
 use lockstep::clock::{Clock, SystemClock};
 
-/// A table that grants a permit without an answer, then fails two retries and `more` requests.
+/// Returns a table that grants a permit without a response, then fails two retries and `more` requests.
 fn lost<const N: usize>(more: [Fault; N]) -> Twins {
     Twins::faulty([AnswerLost, Silence, Silence].into_iter().chain(more))
 }
@@ -15,7 +15,8 @@ async fn a_permit_without_a_timely_answer_is_released_as_failed_and_starts_no_mi
     let plain = json!({ "name": "export", "lock": LOCK });
     let (mut spaced, mut short) = (plain.clone(), plain.clone());
     spaced["minIntervalSeconds"] = 3600.into();
-    // Of three seconds in the record, the last 1.3 are too late to begin.
+    // The record's lease is three seconds long, and a response within its last 1.3 seconds is too late to
+    // begin.
     short["leaseSeconds"] = 5.into();
     let late = Late(Duration::from_millis(1_750));
     for (case, twins, lost_releases, request) in [
