@@ -6,13 +6,16 @@
 //!     └──── delete, hide or give back ◀──┴──── release ◀──────────┘ end, lost lease, SIGTERM
 //! ```
 //!
-//! Reading order: [`decide`] (the disposition of a message), [`message`] (one message), [`poll`]
-//! (the loop, its circuit breaker and health signals), [`table`] (the probe of the lock table
-//! before the first receive and after failures), [`shutdown`] (the end).
+//! Reading order:
+//! - [`decide`]: the disposition of a message
+//! - [`message`]: one message, from its receive to its disposition
+//! - [`poll`]: the loop, its circuit breaker and health signals
+//! - [`table`]: the probe of the lock table, before the first receive and after failures
+//! - [`shutdown`]: the phases of the end
 //!
-//! A message's lock is one of 64, by the hash of its once key; its run key is the once key. So a
-//! success is remembered under the key, a run in flight is a holder in the lock's record, and a
-//! message leaves no record of its own.
+//! The lock of a message is one of 64, chosen by the hash of its once key. The once key is its run key. So a
+//! success is remembered under the key, a run in flight is a holder in the record of the lock, and a message
+//! needs no record of its own.
 
 mod ack;
 mod decide;
@@ -55,11 +58,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How much longer than its lease a message is hidden: its next receiver finds a lease that may be
-/// taken over.
+/// How much longer a message is hidden than its lease lasts, so that its next receiver finds a lease that may
+/// be taken over.
 const HIDE_MARGIN: Duration = Duration::from_secs(1);
 
-/// Processes messages until a signal ends the worker.
+/// Processes messages until a signal ends the worker, or a deployment replaces it.
 pub(crate) async fn run(args: WorkerArgs) -> Exit {
     match serve(args).await {
         Ok(Ended::Signal(signal)) => Exit::signal(signal),
@@ -76,7 +79,8 @@ async fn serve(args: WorkerArgs) -> Result<Ended, EarlyExit> {
     let failed = |error: std::io::Error| (Exit::FAILED, error.to_string());
     let config = args.table.config().map_err(wrong)?;
     check_proc()?;
-    // Without this check every message would fail, until all are in the dead-letter queue.
+    // Without this check the command would fail for every message, until all messages are in the dead-letter
+    // queue.
     check_program(
         args.command
             .first()
@@ -86,7 +90,7 @@ async fn serve(args: WorkerArgs) -> Result<Ended, EarlyExit> {
     let subreaper = Subreaper::begin().map_err(failed)?;
     let watchdog = Watchdog::start(&subreaper).map_err(failed)?;
     let identity = HolderIdentity::find().await.map_err(wrong)?;
-    // Credentials may take long to come, and a signal must not wait for them.
+    // Credentials may take minutes to load. A signal ends the wait for them.
     let sdk = tokio::select! {
         biased;
         Some(signal) = signals.recv() => return Ok(Ended::Signal(signal)),
@@ -104,7 +108,7 @@ async fn serve(args: WorkerArgs) -> Result<Ended, EarlyExit> {
         variable("ECS_AGENT_URI"),
         times.length,
     );
-    // SQS hides no message for longer than twelve hours after its receive.
+    // SQS hides a message at most twelve hours after its receive.
     let hide = (args.lease + HIDE_MARGIN).min(CEILING);
     let lock = args.lock.clone();
     let lock = lock.unwrap_or_else(|| args.queue_url.name.clone());
@@ -145,7 +149,7 @@ async fn serve(args: WorkerArgs) -> Result<Ended, EarlyExit> {
     Ok(ended)
 }
 
-/// Returns what replaces this worker, if `args` ask for it and a deployment does.
+/// Returns the deployment that replaces this worker, when one does; never returns if `deployments` is `None`.
 async fn replaced(deployments: Option<Deployments>) -> String {
     match deployments {
         Some(deployments) => deployments.replaced().await,
@@ -161,7 +165,7 @@ fn limits_of(args: &WorkerArgs) -> Limits {
     }
 }
 
-/// Checks that the queue exists, and warns of settings that cost messages.
+/// Checks that the queue exists, and logs a warning for each setting of it that may cost messages.
 async fn check_queue(queue: &Sqs, args: &WorkerArgs, keys: Seconds) -> Result<(), EarlyExit> {
     let flags = Flags {
         lease: args.lease,
@@ -173,7 +177,7 @@ async fn check_queue(queue: &Sqs, args: &WorkerArgs, keys: Seconds) -> Result<()
             if settings.max_receives.is_none() {
                 tracing::warn!(
                     event = "dead_letter_queue_missing",
-                    "the queue has no dead-letter queue: a message that always fails comes back until it expires"
+                    "the queue has no dead-letter queue: a message that always fails is received again until its retention ends"
                 );
             }
             for risk in risks(settings, flags) {
@@ -181,7 +185,7 @@ async fn check_queue(queue: &Sqs, args: &WorkerArgs, keys: Seconds) -> Result<()
             }
         }
         Err(error @ QueueError::Missing(_)) => return Err(no_queue(&error)),
-        // sqs:GetQueueAttributes is optional for the task role.
+        // The task role need not allow sqs:GetQueueAttributes.
         Err(error) => tracing::debug!(
             event = "queue_settings_unknown",
             %error,
@@ -206,7 +210,7 @@ fn no_queue(error: &QueueError) -> EarlyExit {
     (exit, format!("--queue-url: {error}"))
 }
 
-/// Forwards the signals that ask this process to end.
+/// Returns a channel of the signals that ask this process to end.
 fn end_signals(mut signals: Signals) -> mpsc::UnboundedReceiver<Signal> {
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move { while sender.send(signals.end().await).is_ok() {} });

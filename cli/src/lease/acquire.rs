@@ -1,8 +1,7 @@
 //! Acquires a lock: at once, not at all, or after a wait in the queue.
 //!
-//! A process has no task token, so nothing can wake it: it asks again while it waits. Its place in
-//! the queue is the same as that of a workflow. A permit that is handed over to it counts as
-//! confirmed by its next request.
+//! A process has no task token, so nothing can wake it: it repeats its request while it waits. It waits in
+//! the same queue as a workflow. Its next request confirms a permit that was handed over to it.
 //!
 //! ```text
 //!  ask ── granted ──────────────────────▶ Granted
@@ -25,43 +24,43 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time between two requests at the begin of a wait, and after one without an answer.
+/// Time between two requests at the beginning of a wait, and after a request that got no response.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest time between two requests. A permit that is handed to a waiter lies idle that long at most.
+/// Longest time between two requests. A permit that is handed over to a waiter is idle for at most this time.
 const POLL_INTERVAL_MAX: Duration = Duration::from_secs(15);
-/// The time between two requests is this share of the time that the run has waited.
+/// Divisor of the time that the run has waited: the quotient is the time between two requests.
 const POLL_SHARE: u32 = 30;
 /// Time between two log lines about the same wait.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
-/// Number of unanswered requests after which a run that is not queued fails.
+/// Number of requests without a response after which a run that is not queued fails.
 const TRIES: u32 = 4;
 
-/// Time for the last request to the table, retries included, at the end of the wait or of the
-/// process.
+/// Time for the last request to the table, including its retries, when the wait ends or the process has to
+/// end.
 pub(crate) const FINAL_REQUEST_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The result of [`take`].
 #[derive(Clone, Debug)]
 pub(crate) enum Acquired {
-    /// The permit is granted, by a request that was sent at this time.
+    /// The permit is granted. The request that it was granted to was sent at this time.
     Granted(Box<Granted>, Instant),
-    /// There is nothing to do, and why.
+    /// There is nothing to do, for this reason.
     Skipped(String),
-    /// The permit is not granted, and why.
+    /// The permit is not granted, for this reason.
     Refused(String),
-    /// The table has not answered, and why. A permit may have been granted nevertheless.
+    /// The table has not answered, for this reason. A permit may have been granted nevertheless.
     NoAnswer(String),
-    /// The same, and the wait is over. No more requests are to be made.
+    /// The table has not answered by the end of the wait, for this reason. The last request was sent, so the
+    /// caller must not send another one.
     NoAnswerInTime(String),
-    /// This process has to end. A place in the queue may be left, or a permit whose grant got no
-    /// answer.
+    /// This process received this signal. A place in the queue may be left, or a permit whose grant got no
+    /// response.
     Interrupted(Signal),
 }
 
-/// Acquires the lock of `request`, and waits for it until `max_wait` is over or `shutdown`
-/// resolves. A shutdown does not cancel a request under way, whose grant would go unnoticed. The
-/// end of `max_wait` does, and the table then has [`FINAL_REQUEST_TIMEOUT`] to answer a last
-/// request.
+/// Acquires the lock of `request`, and waits for it until `max_wait` is over or `shutdown` resolves:
+/// - A shutdown does not cancel a request under way, because a grant would then go unnoticed.
+/// - The end of `max_wait` cancels it. The table then has [`FINAL_REQUEST_TIMEOUT`] to answer a last request.
 ///
 /// # Errors
 /// An error of the table or the protocol that is not retryable.
@@ -91,14 +90,14 @@ pub(crate) async fn take(
                 let lease = lease.and_then(|seconds| u64::try_from(seconds).ok());
                 let lease = lease.map_or(POLL_INTERVAL_MAX, Duration::from_secs);
                 let interval = poll_interval(wait_log.waited(), lease, random_fraction());
-                // The request at that moment is also what recovers the dead holder.
+                // The request at that moment also recovers the dead holder.
                 let pause = dead.unwrap_or(interval).min(interval);
                 pause.max(Duration::from_millis(20))
             }
             Ok((answer, sent)) => return Ok(taken(answer, sent)),
             Err(error) if may_mend(&error) => {
                 failures += 1;
-                // A waiter would lose its place in the queue, so it retries until the wait is over.
+                // A waiter that gives up loses its place in the queue, so it retries until the wait is over.
                 if failures >= TRIES && !wait_log.is_queued() {
                     return Ok(Acquired::NoAnswer(error.to_string()));
                 }
@@ -121,7 +120,7 @@ pub(crate) async fn take(
     }
 }
 
-/// Only the first request counts as another run in the metrics.
+/// Sends the request once. Only the first request of a run that waits counts as a run in the metrics.
 async fn send(
     locks: &LockClient<impl Ports>,
     request: &AcquireRequest,
@@ -134,9 +133,9 @@ async fn send(
     }
 }
 
-/// Leaves the queue at the end of the wait; the answer also returns a permit whose grant was lost.
-/// Without an answer within [`FINAL_REQUEST_TIMEOUT`], either ends with its lease. `has_answered`:
-/// the table has answered an earlier request.
+/// Leaves the queue at the end of the wait. The response also has the permit of a grant whose response was
+/// lost. If there is no response within [`FINAL_REQUEST_TIMEOUT`], the place in the queue or the permit ends
+/// with its lease. `has_answered` says whether the table has answered an earlier request.
 async fn give_up(
     locks: &LockClient<impl Ports>,
     request: &AcquireRequest,
@@ -153,16 +152,19 @@ async fn give_up(
             StoreError::Unavailable(format!("no answer within {FINAL_REQUEST_TIMEOUT:?}")).into()
         }
     };
-    let left = "a place in the queue or a permit may be left until its lease ends";
+    let left = "its place in the queue, or a permit, may last until the lease ends";
     Ok(if has_answered {
-        Acquired::Refused(format!("--max-wait is over, and now: {error}; {left}"))
+        Acquired::Refused(format!(
+            "--max-wait is over, and the lock table did not confirm that the run has left the queue: {error}; {left}"
+        ))
     } else {
-        let why = format!("--max-wait is over, and the lock table has never answered: {error}");
+        let why =
+            format!("--max-wait is over, and the lock table has not answered any request: {error}");
         Acquired::NoAnswerInTime(format!("{why}; {left}"))
     })
 }
 
-/// The result that an answer other than a place in the queue stands for.
+/// Returns the result for a response, which is not a place in the queue of a run that still waits.
 fn taken(answer: AcquireResponse, sent: Instant) -> Acquired {
     use AcquireResponse::{AlreadyHeld, Duplicate, Finished, GaveUp, Granted, Queued, Skipped};
     match answer {
@@ -175,17 +177,18 @@ fn taken(answer: AcquireResponse, sent: Instant) -> Acquired {
     }
 }
 
-/// The time to the next request of a run that has waited for `waited`. `jitter` from 0 to 1 makes it up to a quarter
-/// shorter, so that runs that began to wait together do not ask together.
+/// Returns the time to the next request of a run that has waited for `waited`. `jitter`, from 0 to 1, makes
+/// it up to a quarter shorter, so that runs that began to wait together do not send their requests together.
 ///
-/// A permit that is handed over has its lease from then on, so the next request comes within a quarter of that.
+/// The lease of a permit that is handed over begins at the hand-over. So the next request comes within a
+/// quarter of `lease`, but at least a second after the last one.
 fn poll_interval(waited: Duration, lease: Duration, jitter: f64) -> Duration {
     let longest = POLL_INTERVAL_MAX.min(lease / 4).max(POLL_INTERVAL);
     let interval = (waited / POLL_SHARE).clamp(POLL_INTERVAL, longest);
     interval.mul_f64(1.0 - jitter / 4.0)
 }
 
-/// When the wait began, and when it was last logged.
+/// Records when the wait began, and when it was last logged.
 #[derive(Debug, Default)]
 struct WaitLog {
     began: Option<Instant>,
@@ -218,7 +221,8 @@ impl WaitLog {
     }
 }
 
-/// The request that gives up a place in the queue: its wait ended a day before `now`, by any clock.
+/// Returns the request that gives up a place in the queue: the end of its wait is a day before `now`, which
+/// is past on any clock.
 pub(crate) fn leave_request(request: &AcquireRequest, now: Timestamp) -> AcquireRequest {
     let over = now.millis().saturating_sub(86_400_000);
     AcquireRequest {
@@ -227,7 +231,7 @@ pub(crate) fn leave_request(request: &AcquireRequest, now: Timestamp) -> Acquire
     }
 }
 
-/// Separates refusals of the lock, which are results, from errors.
+/// Separates refusals of the lock, which are results of [`take`], from errors.
 fn refused(error: Error) -> Result<Acquired, Error> {
     use ErrorName::{LockFrozen, LockHeld, LockPaused, PermitsMismatch, QueueFull};
     match error.name() {
@@ -238,7 +242,7 @@ fn refused(error: Error) -> Result<Acquired, Error> {
     }
 }
 
-/// Time until a lease that ends `at` counts as dead; `None` if that is past.
+/// Returns the time until a lease that ends `at` counts as dead; `None` if that time has passed.
 fn dead_in(at: &str, now: Timestamp) -> Option<Duration> {
     let dead = parse_time("expiresAt", at).ok()?.plus(DEAD_AFTER);
     let left = dead.millis_since(now);

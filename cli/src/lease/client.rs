@@ -1,11 +1,10 @@
 //! Client of the lock table. It runs the use cases of the Lambda functions in this process.
 //!
-//! No function is invoked: the container needs the table and a policy for it, and nothing else that
-//! could fail. The lock so has one protocol for workflows and processes, and each finds the other's
-//! holders, queues and history.
+//! No Lambda function is invoked: the container needs only the table and a policy for it. So workflows and
+//! processes use one protocol for a lock, and each sees the holders, the queue and the history of the other.
 //!
-//! What a process may not do, the reaper does for it: open a task token and end a waiting state. An
-//! event asks for it.
+//! A process may not open a task token, and so cannot end a waiting state. The reaper does that for it, at an
+//! event that the process publishes.
 
 #[cfg(test)]
 pub(crate) mod twins;
@@ -34,7 +33,7 @@ use lockstep::tasks::ecs::Ecs;
 use lockstep::telemetry::Metrics;
 use std::time::Duration;
 
-/// The ports of a process on AWS.
+/// The types of the ports of a process on AWS.
 pub(crate) type OnAws = (
     DynamoStore,
     ProcessClock,
@@ -44,18 +43,18 @@ pub(crate) type OnAws = (
     StderrSink,
 );
 
-/// Client of the lock table. It does for a process what the functions do for a workflow, with the
-/// same requests, responses and events.
+/// Client of the lock table. It does for a process what the Lambda functions do for a workflow, with the same
+/// requests, responses and events.
 pub(crate) struct LockClient<P: Ports = OnAws> {
     deps: Deps<P>,
-    /// The same without metrics.
+    /// The same ports, without metrics: for repeated requests.
     quiet: Deps<P>,
-    /// The same for renewals, with a clock that is never set back.
+    /// The same ports for renewals, with a clock that is never set back.
     renewing: Deps<P>,
 }
 
 impl LockClient {
-    /// The table that `config` names, with the settings of `sdk`.
+    /// Creates a client of the table that `config` names, with the settings of `sdk`.
     pub(crate) fn open(sdk: &SdkConfig, config: &Config) -> Self {
         let bus = BackgroundEvents::new(lockstep::aws::bus(sdk, config));
         let time = ServerTime::default();
@@ -89,18 +88,18 @@ impl LockClient {
         }
     }
 
-    /// Waits until pending events are published, about two seconds at most.
+    /// Waits until pending events are published or have failed, about two seconds at most.
     pub(crate) async fn settle(&self) {
         self.deps.events.settle().await;
     }
 }
 
 impl<P: Ports> LockClient<P> {
-    /// Acquires a permit or a place in the queue, or returns the current holder. The lease of a
-    /// permit counts from the returned time.
+    /// Acquires a permit or a place in the queue, or returns the current holder. The lease of a permit counts
+    /// from the returned time, at which the request was sent.
     ///
     /// # Errors
-    /// As acquire-lock; `LeaseLost` for a permit that was lost before its first renewal.
+    /// The errors of acquire-lock, and `LeaseLost` for a permit that was lost before its first renewal.
     pub(crate) async fn acquire(
         &self,
         request: &AcquireRequest,
@@ -108,10 +107,10 @@ impl<P: Ports> LockClient<P> {
         self.send(&self.deps, request).await
     }
 
-    /// Repeats the request while waiting, without counting another run in the metrics.
+    /// Repeats the request of a run that waits, without counting another run in the metrics.
     ///
     /// # Errors
-    /// As [`Self::acquire`].
+    /// The errors of [`Self::acquire`].
     pub(crate) async fn acquire_again(
         &self,
         request: &AcquireRequest,
@@ -119,9 +118,10 @@ impl<P: Ports> LockClient<P> {
         self.send(&self.quiet, request).await
     }
 
-    /// A permit may be older than the request that finds it: it was handed over, or an earlier
-    /// answer was lost. The rest of its lease is not known here, so it is renewed. So is one whose lease is shorter by the
-    /// clock of the table, which the first response shows.
+    /// Sends the request, and renews the granted permit if the rest of its lease is not known or too short:
+    /// - A permit that was held already may be older than this request, because it was handed over, or an
+    ///   earlier response was lost.
+    /// - The lease of a new permit may be shorter on the clock of the table, which the first response shows.
     async fn send(
         &self,
         deps: &Deps<P>,
@@ -143,18 +143,19 @@ impl<P: Ports> LockClient<P> {
                     granted.expires_at = expires_at;
                     return Ok((answer, sent));
                 }
-                // Released in between.
+                // The permit was released in between, so the request is sent again.
                 HeartbeatResponse::Ended => {}
             }
         }
     }
 
-    /// The time of the table.
+    /// Returns the present time on the clock of the table.
     pub(crate) fn now(&self) -> Timestamp {
         self.deps.now()
     }
 
-    /// `time`, a time of the table, as the clock of this machine shows it. Others on this machine compare it with that.
+    /// Converts `time` from the clock of the table to the clock of this machine, because other processes on
+    /// this machine compare it with their clock. Clocks that differ by at most a second count as equal.
     pub(crate) fn by_this_machine(&self, time: String) -> String {
         let (table, own) = (self.now(), SystemClock.now());
         let (ahead, behind) = (own.millis_since(table), table.millis_since(own));
@@ -167,7 +168,8 @@ impl<P: Ports> LockClient<P> {
         }
     }
 
-    /// Whether the lease of a permit that was asked for at `sent` ends more than a second before it should.
+    /// Returns whether the lease of a permit that was requested at `sent` ends more than a second before it
+    /// should.
     fn is_short(&self, granted: &Granted, sent: Instant) -> bool {
         let length = 1_000 * u64::from(granted.lease_seconds);
         let since = Instant::now().millis().saturating_sub(sent.millis());
@@ -175,11 +177,11 @@ impl<P: Ports> LockClient<P> {
         parse_time("expiresAt", &granted.expires_at).is_ok_and(|ends| ends.millis() < least)
     }
 
-    /// Extends a lease by the length of `lease`, and records the progress of the work. Without `lease`, the record
-    /// is read for the length.
+    /// Renews a lease for the length of `lease`, and records the progress of the work. Without `lease`, the
+    /// lease keeps the length in its record, which is read first.
     ///
     /// # Errors
-    /// As heartbeat.
+    /// The errors of heartbeat.
     pub(crate) async fn renew(
         &self,
         grant: &Grant,
@@ -193,16 +195,16 @@ impl<P: Ports> LockClient<P> {
             lease_seconds: lease.map(|lease| lease.seconds()),
             heartbeat_seconds: lease.map(|lease| lease.seconds() / 3),
             progress,
-            // `crate::protect` calls the ECS container agent instead of the API.
+            // Protection is not set here: `crate::protect` calls the ECS container agent instead of the API.
             protect: None,
         };
         heartbeat::run(&self.renewing, request.check(self.deps.retention)?).await
     }
 
-    /// Releases a permit. `failure` says why the work failed; with one, people get a message.
+    /// Releases a permit. `failure` says why the work failed; if it is set, people get a message.
     ///
     /// # Errors
-    /// As release-lock.
+    /// The errors of release-lock.
     pub(crate) async fn release(
         &self,
         grant: &Grant,

@@ -1,6 +1,6 @@
 //! Event publishers: one that drops repeated events, one that publishes in the background.
 //!
-//! Nothing waits for an event but the end of the process: one that is late costs nothing, and a
+//! Only the end of the process waits for events to be published: an event that is late costs nothing, but a
 //! renewal that is late may cost the run.
 
 use lockstep::clock::{Clock, SystemClock};
@@ -11,20 +11,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinSet;
 
-/// For how long the same event is not published again.
+/// Time in which the same event is not published again.
 const DEDUP_WINDOW: Seconds = Seconds::of(300);
 
-/// Publishes the same event once in five minutes.
+/// Publishes events, but the same event at most once in five minutes.
 ///
-/// A waiting process checks the current holder every second, and each check may raise the same
-/// alert.
+/// A waiting process checks the current holder at each of its requests, and each check may publish the same
+/// event.
 #[derive(Debug)]
 pub(crate) struct DedupEvents<V> {
     events: V,
     published: Mutex<HashMap<Subject, Timestamp>>,
 }
 
-/// Events with the same subject are repetitions.
+/// What identifies an event: its kind, its lock and its fencing token. Events with the same subject are
+/// repetitions.
 type Subject = (EventKind, String, Option<FencingToken>);
 
 impl<V> DedupEvents<V> {
@@ -41,7 +42,7 @@ impl<V> DedupEvents<V> {
             .unwrap_or_else(PoisonError::into_inner);
         published.retain(|_, at| now < at.plus(DEDUP_WINDOW));
         events.retain(|event| {
-            // Each event without a grant belongs to another run.
+            // An event without a fencing token always belongs to another run.
             let Some(token) = event.token else {
                 return true;
             };
@@ -70,8 +71,8 @@ impl<V: Events + Clone + 'static> DedupEvents<BackgroundEvents<V>> {
     }
 }
 
-/// Publishes in the background: a process that lost its lease learns that from the table's answer,
-/// without waiting for PutEvents.
+/// Publishes events in the background: a process that has lost its lease learns it from the response of the
+/// table, without waiting for PutEvents.
 #[derive(Clone, Debug)]
 pub(crate) struct BackgroundEvents<V> {
     events: V,

@@ -9,36 +9,36 @@ use lockstep::error::Error;
 use lockstep::service::Ports;
 use std::time::Duration;
 
-/// What has to release a permit.
+/// Who has to release a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// This process.
     Acquired,
-    /// The workflow that the grant was adopted from.
+    /// The workflow, from which the grant was adopted.
     Adopted,
 }
 
-/// The outcome of a run, and why it failed if people are to get a message.
+/// The outcome of a run, and the reason of a failure, if people are to get a message about it.
 pub(crate) type RunEnd<'a> = (ReleaseOutcome, Option<&'a str>);
 
-/// A permit that this process holds, and until when.
+/// A permit that this process holds, with the times of its lease.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     /// The grant.
     pub(crate) grant: Grant,
     /// The times of its lease.
     pub(crate) times: LeaseTiming,
-    /// When the request was sent that the lease counts from: at the table it may have begun any time
-    /// after that.
+    /// When the request that the lease counts from was sent. At the table, the lease may have begun at any
+    /// time after that.
     pub(crate) sent: Instant,
-    /// Variables for the environment of the work.
+    /// Environment variables for the work.
     pub(crate) environment: Vec<(String, String)>,
-    /// What has to release it.
+    /// Who has to release it.
     pub(crate) hold: Hold,
 }
 
 impl Held {
-    /// A permit that a request sent at `sent` was granted.
+    /// Creates the permit that was granted to a request sent at `sent`.
     pub(crate) fn acquired(granted: Granted, times: LeaseTiming, sent: Instant) -> Self {
         let pairs = granted.environment.into_iter();
         Self {
@@ -50,35 +50,36 @@ impl Held {
         }
     }
 
-    /// The length of the lease.
+    /// Returns the length of the lease.
     pub(crate) fn length(&self) -> Duration {
         self.times.length
     }
 
-    /// The times that a renewal writes into the lease. `None` for an adopted grant: its workflow sets the times.
+    /// Returns the times that a renewal writes into the lease; `None` for an adopted grant, whose workflow
+    /// sets the times.
     pub(crate) fn own_times(&self) -> Option<LeaseTiming> {
         (self.hold == Hold::Acquired).then_some(self.times)
     }
 
-    /// When the work is asked to stop, unless a renewal comes.
+    /// Returns when the work is asked to stop, unless another renewal comes.
     pub(crate) fn stop_at(&self) -> Instant {
         self.times.stop_at(self.sent)
     }
 
-    /// When the work has to be dead, unless a renewal comes.
+    /// Returns when the work has to be dead, unless another renewal comes.
     pub(crate) fn kill_at(&self) -> Instant {
         self.times.kill_at(self.sent)
     }
 
-    /// When the lease expires, unless a renewal comes.
+    /// Returns when the lease expires, unless another renewal comes.
     pub(crate) fn expires(&self) -> Instant {
         self.sent + self.times.length
     }
 
-    /// Releases the permit, whatever holds it.
+    /// Releases the permit, also an adopted one.
     ///
     /// # Errors
-    /// As release-lock, after the retries that `bound` allows.
+    /// The errors of release-lock, after the retries that `bound` allows.
     pub(crate) async fn try_release(
         &self,
         locks: &LockClient<impl Ports>,
@@ -89,7 +90,7 @@ impl Held {
         retry(&self.grant.lock, bound, request).await
     }
 
-    /// Releases the permit, and logs a failure: the lock is then free when its lease has expired.
+    /// Releases the permit, and logs a failure: the lock is then free when its lease expires.
     pub(crate) async fn release(
         &self,
         locks: &LockClient<impl Ports>,
@@ -104,7 +105,7 @@ impl Held {
                     event = "release_refused",
                     lock,
                     ?holders,
-                    "lease already lost at release"
+                    "the lease was already lost when the permit was released"
                 );
             }
             Err(error) => {
@@ -112,7 +113,7 @@ impl Held {
                     event = "release_failed",
                     lock,
                     %error,
-                    "lock not released; its lease expires"
+                    "the lock table did not confirm the release: the lock is free when its lease expires"
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! Renews a lease, and reports when the command under it has to stop.
 //!
-//! Times count from when the answered request was sent: at the table, the lease may have begun any
-//! time after that, so this process never believes in it for longer than the table does.
+//! All times count from when the request of the last successful renewal was sent. At the table, the lease may
+//! have begun at any time after that, so this process never counts on it for longer than the table does.
 
 use crate::exec::CommandTree;
 use crate::exec::supervise::LeaseLost;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// The answer to a renewal.
+/// The result of a renewal.
 type HeartbeatResult = Result<HeartbeatResponse, Error>;
 
 /// A request of a renewal: when it was sent, and its progress.
@@ -25,29 +25,29 @@ struct Sent {
     progress: Option<String>,
 }
 
-/// One lease, and what depends on it.
+/// Renews one lease, and moves the deadline of the command under it.
 pub(crate) struct LeaseRenewer {
-    /// The table.
+    /// The client of the lock table.
     pub(crate) locks: Arc<LockClient>,
     /// The permit.
     pub(crate) held: Held,
     /// The progress that the command reports.
     pub(crate) progress: watch::Receiver<Option<String>>,
-    /// The progress that the record of the lock has.
+    /// The progress that the record of the lock has, as far as this process knows.
     pub(crate) written: Option<String>,
-    /// The watchdog that kills the command at the end of its lease, and that command.
+    /// The watchdog that kills the command at the end of its lease, and the processes of that command.
     pub(crate) guarded: Option<(Watchdog, CommandTree)>,
 }
 
 impl LeaseRenewer {
-    /// Renews until the lease is lost, or cannot be renewed in time. Drop the future when the
-    /// command has ended.
+    /// Renews until the lease is lost or cannot be renewed in time, and returns why. The caller drops the
+    /// future when the command has ended.
     pub(crate) async fn keep(self) -> LeaseLost {
         let unobserved = watch::Sender::new(self.held.sent);
         self.renew_and_notify(unobserved).await
     }
 
-    /// The same; `renewed` gets the time at which the request of each renewal was sent.
+    /// Renews as [`Self::keep`] does, and sends to `renewed` when the request of each renewal was sent.
     pub(crate) async fn renew_and_notify(mut self, renewed: watch::Sender<Instant>) -> LeaseLost {
         self.guard();
         loop {
@@ -73,8 +73,8 @@ impl LeaseRenewer {
         }
     }
 
-    /// Renews once, and returns when the answered request was sent. A request without an answer
-    /// does not delay the next: several may be under way, and the first answer counts.
+    /// Renews once, and returns when the answered request was sent. A request that gets no response does not
+    /// delay the next one: several may be under way, and the first success counts.
     ///
     /// # Errors
     /// The reason why the lease is lost.
@@ -82,7 +82,7 @@ impl LeaseRenewer {
         let mut requests = JoinSet::new();
         loop {
             requests.spawn(self.request());
-            // A connection that hangs must not cost the lease: the next request goes its own way.
+            // A connection that hangs must not cost the lease, so the next request is sent beside this one.
             let next = Instant::now() + self.held.times.retry_interval();
             loop {
                 let answer = tokio::select! {
@@ -97,8 +97,8 @@ impl LeaseRenewer {
                     (Some(Ok(HeartbeatResponse::Ended)), _) => {
                         return Err("its run has already been released".into());
                     }
-                    // The only error that means the loss. Any other leaves the lease as it is until
-                    // its time is over.
+                    // The only error that means that the lease is lost. After any other error the lease lasts
+                    // until its time is over.
                     (Some(Err(error)), _) if error.name() == ErrorName::LeaseLost => {
                         return Err(error.message().to_owned());
                     }
@@ -107,7 +107,7 @@ impl LeaseRenewer {
                             event = "renewal_failed",
                             lock = self.held.grant.lock,
                             %error,
-                            "lease not renewed; retrying"
+                            "the lease was not renewed; retrying"
                         );
                     }
                     (None, _) => {
@@ -122,8 +122,8 @@ impl LeaseRenewer {
         }
     }
 
-    /// One request, with its answer if it comes in time. Progress that the record has costs a second write
-    /// if it is reported again.
+    /// Returns one request, and its result if that comes within the time of a request. Progress that the
+    /// record already has is not sent, because that costs a second write.
     fn request(&mut self) -> impl Future<Output = (Option<HeartbeatResult>, Sent)> + use<> {
         let (locks, grant) = (Arc::clone(&self.locks), self.held.grant.clone());
         let latest = self.progress.borrow_and_update().clone();
@@ -136,7 +136,7 @@ impl LeaseRenewer {
         }
     }
 
-    /// Sets the time at which the watchdog kills the command, even if this process has died.
+    /// Sets the time at which the watchdog kills the command, even if this process is dead by then.
     fn guard(&self) {
         if let Some((watchdog, tree)) = &self.guarded {
             watchdog.guard(tree, self.held.kill_at());
@@ -144,7 +144,7 @@ impl LeaseRenewer {
     }
 
     fn not_renewed_in_time(&self) -> LeaseLost {
-        self.lost("it could not be renewed in time: no answer from the lock table".into())
+        self.lost("no renewal succeeded in time, because the lock table did not answer".into())
     }
 
     fn lost(&self, why: String) -> LeaseLost {

@@ -1,14 +1,15 @@
-//! The times of a lease, as its holder has to keep them.
+//! The times of a lease that its holder has to keep.
 
 use crate::platform::clock::Instant;
 use lockstep::domain::DEAD_AFTER;
 use std::time::Duration;
 
-/// How long before the end of the lease the command is killed at the latest.
+/// Time before the end of the lease at which the command is killed at the latest.
 const KILL_BEFORE: Duration = Duration::from_millis(300);
 
-/// Longest time between two renewals of a workflow's lease. They bring the progress of the work, whose limit may be
-/// shorter than the lease, and find out that the permit was yielded.
+/// Longest time between two renewals of a workflow's lease. The renewals write the progress of the work,
+/// whose limit may be shorter than the lease, and notice when the permit was taken over under the stale
+/// policy `yield`.
 const ADOPTED_BEAT: Duration = Duration::from_secs(20);
 
 /// The times of a lease.
@@ -21,32 +22,32 @@ const ADOPTED_BEAT: Duration = Duration::from_secs(20);
 ///   |------------------------------------- --lease ---------------------------------|
 /// ```
 ///
-/// All count from the time at which a renewal was sent, so a slow answer makes them earlier than
-/// necessary, never later.
+/// All times count from when a renewal was sent, so a slow response makes them earlier than necessary, never
+/// later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseTiming {
     /// Length of the lease in the record.
     pub(crate) length: Duration,
-    /// Time for the command to stop when its lease runs out.
+    /// Time that the command has to stop when its lease runs out.
     stop_window: Duration,
     /// Time between renewals.
     beat: Duration,
 }
 
 impl LeaseTiming {
-    /// Shortest `--lease`: less leaves no time to renew and to stop.
+    /// Shortest `--lease`. A shorter one leaves no time to renew it and to stop.
     pub(crate) const SHORTEST: Duration = Duration::from_secs(5);
     /// Longest `--lease`: a day.
     pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
 
-    /// The times of a lease that others may take over after `silence`, for a command with `grace`
-    /// to stop.
+    /// Returns the times of a lease that others may take over after `silence`, for a command that may take
+    /// `grace` to stop.
     pub(crate) fn after_silence(silence: Duration, grace: Duration) -> Self {
         let margin = Duration::from_millis(DEAD_AFTER.millis());
         Self::of_record(silence.saturating_sub(margin), grace)
     }
 
-    /// The times of a lease of this `length` in its record.
+    /// Returns the times of a lease that is this `length` long in its record.
     pub(crate) fn of_record(length: Duration, grace: Duration) -> Self {
         Self {
             length,
@@ -55,7 +56,7 @@ impl LeaseTiming {
         }
     }
 
-    /// The times of a workflow's lease, which is this `length` long in its record.
+    /// Returns the times of a workflow's lease, which is this `length` long in its record.
     pub(crate) fn of_workflow(length: Duration, grace: Duration) -> Self {
         let times = Self::of_record(length, grace);
         Self {
@@ -64,27 +65,28 @@ impl LeaseTiming {
         }
     }
 
-    /// The length in whole seconds, for a request.
+    /// Returns the length in whole seconds, for a request.
     pub(crate) fn seconds(&self) -> i64 {
         i64::try_from(self.length.as_secs()).unwrap_or(i64::MAX)
     }
 
-    /// Time between renewals.
+    /// Returns the time between renewals.
     pub(crate) fn beat(&self) -> Duration {
         self.beat
     }
 
-    /// Time until an unanswered request of a renewal is repeated.
+    /// Returns the time after which a renewal that got no response is sent again.
     pub(crate) fn retry_interval(&self) -> Duration {
         (self.length / 30).clamp(Duration::from_millis(100), Duration::from_secs(2))
     }
 
-    /// Timeout of one request of a renewal: a short lease has no time for the client's own timeout.
+    /// Returns the timeout of one request of a renewal: the timeout of the client is too long for a short
+    /// lease.
     pub(crate) fn request_timeout(&self) -> Duration {
         (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(4))
     }
 
-    /// When the command is asked to stop, if nothing was renewed after `sent`.
+    /// Returns when the command is asked to stop, if no renewal succeeds after that sent at `sent`.
     pub(crate) fn stop_at(&self, sent: Instant) -> Instant {
         sent + self
             .length
@@ -92,13 +94,13 @@ impl LeaseTiming {
             .saturating_sub(KILL_BEFORE)
     }
 
-    /// When the command has to be dead, if nothing was renewed after `sent`.
+    /// Returns when the command has to be dead, if no renewal succeeds after that sent at `sent`.
     pub(crate) fn kill_at(&self, sent: Instant) -> Instant {
         sent + self.length.saturating_sub(KILL_BEFORE)
     }
 
-    /// When a command that is asked to stop at `asked` has to be dead. Another run may hold the
-    /// lock by then, so the command does not get the rest of the lease.
+    /// Returns when a command that is asked to stop at `asked` has to be dead. It does not get the rest of
+    /// the lease, because another run may hold the lock already.
     pub(crate) fn dead_by(&self, sent: Instant, asked: Instant) -> Instant {
         self.kill_at(sent).min(asked + self.stop_window)
     }

@@ -1,5 +1,5 @@
-//! Unconfirmed grants: permits that may have been granted although the answer was lost or came too
-//! late, or the request was cancelled.
+//! Unconfirmed grants: permits that may have been granted although the response was lost or came too late, or
+//! the request was cancelled.
 
 use crate::lease::acquire::leave_request;
 use crate::lease::client::LockClient;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// First pause between two requests; it doubles.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
-/// Longest of these pauses.
+/// Longest pause between two requests.
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
 /// The wait between two requests.
@@ -20,7 +20,7 @@ pub(crate) trait Pause: Sync {
     fn pause(&self, length: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// A pause of the whole length.
+/// A pause that always takes the whole length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sleep;
 
@@ -30,15 +30,15 @@ impl Pause for Sleep {
     }
 }
 
-/// Determines the outcome of `request`, and releases the permit that it may have been granted:
-/// until then the lock would be held without a run under it. Both requests are repeated until they
-/// are answered or `timeout` is over, with `pause` in between.
+/// Finds out the outcome of `request`, and releases the permit that it may have been granted: until then the
+/// lock would be held although no run is at work under it. Both requests are repeated until they are answered
+/// or `timeout` is over, each with `pause` in between.
 ///
-/// The repeated request may itself be granted the permit. That permit is released as failed at
-/// once, and starts no rest (`minIntervalSeconds`). A place in the queue is left.
+/// The repeated request may itself be granted the permit. That permit is released at once, as failed, and
+/// starts no rest (`minIntervalSeconds`). A place in the queue is given up.
 ///
 /// # Errors
-/// An error that leaves open whether a permit is held. The permit then ends with its lease.
+/// The last error, if it is unknown whether a permit is held. The permit then ends with its lease.
 pub(crate) async fn give_back(
     table: &LockClient<impl Ports>,
     request: &AcquireRequest,
@@ -60,14 +60,14 @@ pub(crate) async fn give_back(
     };
     let end = Instant::now() + timeout;
     let failed = ReleaseOutcome::Failed;
-    // The work has not begun: its run is no failure that people have to know.
+    // The work has not begun, so the failure needs no message to people.
     let release = || table.release(&permit.grant, failed, None);
     retry_until(end, leaves_open, pause, release)
         .await
         .map(drop)
 }
 
-/// Repeats a request, at least once, until its outcome is known or `end` is reached.
+/// Sends a request, and repeats it until its outcome is known or `end` is reached.
 ///
 /// # Errors
 /// The last error.
@@ -89,7 +89,7 @@ pub(crate) async fn retry_until<A, E, F: Future<Output = Result<A, E>>>(
     }
 }
 
-/// Whether an error leaves the outcome of its request open.
+/// Returns whether the outcome of a request with this error is unknown.
 fn leaves_open(error: &Error) -> bool {
     use ErrorName::{Contended, Corrupt, Denied, Unavailable, WorkStopped};
     matches!(
@@ -121,7 +121,8 @@ mod tests {
         }
     }
 
-    /// The result of [`give_back`] and the table, for a lost grant and then `silent` requests.
+    /// Returns the result of [`give_back`], and the table, for a grant whose response is lost and then
+    /// `silent` requests without a response.
     async fn released_with(overlap: Overlap, silent: usize) -> (Result<(), Error>, Twins) {
         let twins = Twins::faulty([AnswerLost].into_iter().chain(vec![Silence; silent]));
         let (locks, request) = (twins.client(), request(overlap));

@@ -1,4 +1,4 @@
-//! Client of the ECS agent's endpoint for task protection, over plain HTTP.
+//! Client of the task protection endpoint of the ECS container agent, over plain HTTP.
 //! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>
 
 use super::parse;
@@ -10,18 +10,19 @@ use lockstep::clock::{Clock, SystemClock};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Timeout of a call. The agent's own timeout for ECS is shorter, and returns an error.
+/// Timeout of a call. The agent's own timeout for its call to ECS is shorter, after which it returns an
+/// error.
 const CALL_MAX: Duration = Duration::from_secs(14);
 
-/// The ECS agent, or a fake of it in tests.
+/// The ECS container agent, or a fake of it in tests.
 pub(crate) trait Agent: Send + Sync {
-    /// Sets protection for so many minutes, or clears it.
+    /// Sets protection for this many minutes; `None` clears it.
     ///
     /// # Errors
-    /// [`Refused`], if it was not done, or if the outcome is unknown.
+    /// [`Refused`], if the agent did not do so, or if the outcome is unknown.
     fn put(&self, minutes: Option<u64>) -> impl Future<Output = Result<State, Refused>> + Send;
 
-    /// The current protection.
+    /// Reads the current protection.
     ///
     /// # Errors
     /// [`Refused`], if it cannot be read.
@@ -38,13 +39,13 @@ pub(crate) struct Endpoint {
 #[serde(rename_all = "PascalCase")]
 struct ProtectionRequest {
     protection_enabled: bool,
-    // The agent rejects unknown fields, and null here.
+    // The agent rejects unknown fields, and null as the value of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in_minutes: Option<u64>,
 }
 
 impl Endpoint {
-    /// The endpoint under this base, which may have a path.
+    /// Returns the endpoint below this base URI, which may have a path.
     pub(crate) fn new(agent_uri: &str) -> Self {
         let base = agent_uri.trim().trim_end_matches('/');
         Self {

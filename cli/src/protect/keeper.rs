@@ -7,14 +7,14 @@ use super::runner;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether work protects its task.
+/// Whether the task is protected while work is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// Do not protect the task
     Off,
-    /// Protect it; if that fails, warn and go on
+    /// Protect the task; if that fails, log a warning and start the work
     BestEffort,
-    /// Protect it; if that fails, start nothing
+    /// Protect the task; if that fails, start no work
     Required,
 }
 
@@ -22,23 +22,23 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct Protection {
     mode: Mode,
-    /// `None`: nothing is protected.
+    /// The shared counter; `None` if nothing is protected.
     shared: Option<Arc<Counter>>,
 }
 
-/// A piece of work in flight: the task stays protected until the last one is dropped.
+/// A piece of work in flight. The task stays protected until the last of these is ended or dropped.
 #[derive(Debug)]
-#[must_use = "dropped, it no longer counts"]
+#[must_use = "if it is dropped, the work no longer counts as in flight"]
 pub(crate) struct InFlight {
     shared: Option<Arc<Counter>>,
 }
 
 impl Protection {
-    /// Starts protection for work under leases of this length. Before work begins it only reads the
-    /// current state from the agent. Needs a tokio runtime.
+    /// Starts protection for work under leases of this length. Until work begins, it only reads the current
+    /// state from the agent. Needs a tokio runtime.
     ///
-    /// Without `agent_uri` (`ECS_AGENT_URI`) the process is not in an ECS task and nothing scales
-    /// it in: that is logged, and work starts in every mode.
+    /// Without `agent_uri` (`ECS_AGENT_URI`) the process is not in an ECS task, so nothing scales it in. Then
+    /// work starts in every mode, and unless the mode is `off`, a log line says so.
     pub(crate) fn start(mode: Mode, agent_uri: Option<String>, lease: Duration) -> Self {
         let agent_uri = agent_uri.filter(|uri| !uri.trim().is_empty());
         match (mode, agent_uri) {
@@ -46,7 +46,7 @@ impl Protection {
             (_, None) => {
                 tracing::info!(
                     event = "protection_unavailable",
-                    "not on ECS (no ECS_AGENT_URI): work starts without protection"
+                    "ECS_AGENT_URI is not set, so this process is not in an ECS task: work starts without protection"
                 );
                 Self { mode, shared: None }
             }
@@ -67,9 +67,9 @@ impl Protection {
 
     /// Counts a piece of work, and waits for its protection.
     ///
-    /// Required: returns once the task is protected. Temporary refusals are retried for 30 seconds,
-    /// but for a quarter of the lease at most: its holder has to renew it. Best effort: waits for
-    /// the first answer, three seconds or that quarter at most.
+    /// - Required: returns when the task is protected. Temporary refusals are retried for 30 seconds, but at
+    ///   most for a quarter of the lease, because the holder has to renew the lease.
+    /// - Best effort: waits for the first answer, at most three seconds and at most a quarter of the lease.
     ///
     /// # Errors
     /// [`Refused`], if protection is required and refused; the work is then not counted.
@@ -77,7 +77,7 @@ impl Protection {
         let Some(shared) = &self.shared else {
             return Ok(InFlight { shared: None });
         };
-        // Counted before the first await, and by a guard: a dropped future counts its work out.
+        // Counted before the first await, and by a guard, so that a dropped future counts its work out.
         shared.began();
         let work = InFlight {
             shared: Some(Arc::clone(shared)),
@@ -90,8 +90,8 @@ impl Protection {
         Ok(work)
     }
 
-    /// At the end of the process: clears protection, whatever is in flight, and waits three seconds
-    /// at most for that. Nothing is protected afterwards.
+    /// Ends protection at the end of the process: clears it, whatever is in flight, and waits at most three
+    /// seconds for that. Nothing is protected afterwards.
     pub(crate) async fn idle(&self) {
         if let Some(shared) = &self.shared {
             shared.close();
@@ -101,8 +101,7 @@ impl Protection {
 }
 
 impl InFlight {
-    /// Counts the work out. After the last one, waits three seconds at most until protection is
-    /// cleared.
+    /// Counts the work out. If it was the last, waits at most three seconds until protection is cleared.
     pub(crate) async fn end(mut self) {
         if let Some(shared) = self.shared.take()
             && shared.ended()

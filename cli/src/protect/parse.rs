@@ -1,6 +1,7 @@
-//! Parses the agent's responses. The body decides: a failure has HTTP status 200.
+//! Parses the responses of the ECS agent. The body decides, because the agent reports a failure with HTTP
+//! status 200.
 //!
-//! Keys and codes are those of the agent's source: <https://github.com/aws/amazon-ecs-agent>,
+//! Keys and codes are taken from the source of the agent: <https://github.com/aws/amazon-ecs-agent>,
 //! `ecs-agent/tmds/handlers/taskprotection/v1`.
 
 use super::reason::{Reason, Refused};
@@ -47,7 +48,7 @@ struct Error {
 /// # Errors
 /// [`Refused`] for every response other than a protection with HTTP status 200.
 pub(super) fn answer(status: u16, body: &[u8], now: Timestamp) -> Result<State, Refused> {
-    // This also fails for the page of a proxy or of a wrong address.
+    // Parsing also fails for a page of a proxy, or of a wrong address.
     let body = serde_json::from_slice::<Body>(body).map_err(|error| unreadable(status, &error))?;
     match body {
         Body {
@@ -81,7 +82,7 @@ fn state(protection: Protection, now: Timestamp) -> State {
     }
 }
 
-/// A failure of the API for this task.
+/// Converts a failure that the API reports for this task.
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Failure.html>
 fn failed(failure: Failure) -> Refused {
     let named = failure.reason.unwrap_or_default();
@@ -95,9 +96,9 @@ fn failed(failure: Failure) -> Refused {
     Refused::new(reason, detail(&named, failure.detail))
 }
 
-/// An error of the agent, or of the API: the agent passes its code and status on. The code comes
-/// first, as the API's own AccessDeniedException and ThrottlingException are HTTP 400.
-/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>,
+/// Converts an error of the agent, or one of the API, whose code and status the agent passes on. The code is
+/// checked before the status, because AccessDeniedException and ThrottlingException of the API have HTTP
+/// status 400. <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>,
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/CommonErrors.html>
 fn erred(status: u16, error: Error) -> Refused {
     let code = error.code.unwrap_or_default();
@@ -108,7 +109,7 @@ fn erred(status: u16, error: Error) -> Refused {
         }
         ("ResourceNotFoundException", _) | (_, 404) => Reason::Gone,
         ("RequestCanceled", _) => Reason::RequestCanceled,
-        // The agent renews the credentials of the task.
+        // Temporary, because the agent renews the credentials of the task.
         ("ExpiredTokenException" | "ExpiredToken", _) | (_, 500..) => Reason::ServerError,
         (_, 400..500) => Reason::Rejected,
         _ => Reason::Unreadable,

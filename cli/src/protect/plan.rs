@@ -1,7 +1,7 @@
 //! Decides on the next call to the agent. Pure: it has no clock and makes no call.
 //!
-//! One call is under way at a time: the order of two at once would be unknown.
-//! Times are durations since any fixed point of a monotonic clock.
+//! One call is under way at a time, because the order of two concurrent calls would be unknown. All times are
+//! durations since a fixed point of a monotonic clock.
 //!
 //! ```text
 //!  began, the first ─▶ PUT on ── protected ─▶ renewed at 80 % of its time ─▶ …
@@ -9,8 +9,8 @@
 //!  ended, the last ──▶ PUT off ── cleared
 //!                        │ refused: four times, then it expires by itself
 //! ```
-//! What is not known counts as protection where it is to be cleared, and as none where it is
-//! wanted.
+//! If the outcome of a call is unknown, protection counts as set where it has to be cleared, and as not set
+//! where it is needed.
 
 use super::reason::{Reason, Refused, RetryPolicy};
 use std::time::Duration;
@@ -18,31 +18,31 @@ use std::time::Duration;
 mod steps;
 pub(crate) use steps::{PlanStep, ProtectionEvent, ProtectionState, Put, PutResult};
 
-/// Longest protection: 48 hours; the shortest is a minute.
+/// Longest protection, in minutes: 48 hours. The shortest is one minute.
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html>
 const MINUTES_MAX: u64 = 2880;
-/// First wait after a temporary failure; it doubles.
+/// First wait after a temporary failure. It doubles with each further failure.
 const BACK_OFF: Duration = Duration::from_secs(1);
-/// Longest of these waits, for any lease.
+/// Longest wait after a temporary failure, for any lease.
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
-/// Waits during a blocked deployment: the first, and the later ones.
+/// Waits while a deployment blocks protection: the first, and each later one.
 const BLOCKED: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
-/// Attempts to clear protection before it is left to expire.
+/// Most attempts to clear protection, after which it is left to expire.
 const CLEAR_TRIES: u32 = 4;
-/// Shortest time between renewals, for any date in the answer.
+/// Shortest time between renewals, whatever date the answer has.
 const RENEWAL_MIN: Duration = Duration::from_secs(1);
 
-/// The protection of the task, as known to this process.
+/// The protection of the task, as far as this process knows it.
 #[derive(Debug)]
 pub(crate) struct Plan {
     minutes: u64,
     back_off_max: Duration,
     in_flight: usize,
     closed: bool,
-    /// The task is protected until then.
+    /// The task is protected until this time.
     protected_until: Option<Duration>,
-    /// The task may be protected until then: the outcome of a call is unknown. It is cleared like
-    /// one that is known.
+    /// The task may be protected until this time, because the outcome of a call is unknown. Such protection
+    /// is cleared like one that is known.
     maybe_until: Option<Duration>,
     /// When protection has to be renewed; 0 if it is not set.
     renew_at: Duration,
@@ -52,11 +52,11 @@ pub(crate) struct Plan {
     failures: u32,
     /// No call for protection before this time.
     not_before: Duration,
-    /// The last refusal, until protection is set or requested anew.
+    /// The last refusal. It is removed when protection is set, or when work begins that requests it anew.
     last_refusal: Option<Refused>,
     /// The last reason that was logged.
     logged: Option<Reason>,
-    /// Protection was set for the work in flight: its renewal is retried until the work ends.
+    /// Whether protection was set for the work in flight. Its renewal is then retried until the work ends.
     granted: bool,
     clear_failures: u32,
     clear_at: Duration,
@@ -64,7 +64,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A plan for work under leases of this length.
+    /// Creates a plan for work under leases of this length.
     pub(crate) fn new(lease: Duration) -> Self {
         Self {
             minutes: minutes_for(lease),
@@ -87,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// Work begins. A call with [`RetryPolicy::NextBegin`] is due again.
+    /// Records that work begins. A call whose refusal has the policy [`RetryPolicy::NextBegin`] is due again.
     pub(crate) fn began(&mut self, now: Duration) {
         if self.in_flight == 0 {
             self.protected_until = self.protected_until.filter(|until| *until > now);
@@ -100,7 +100,7 @@ impl Plan {
             .map(|refused| refused.reason.retry_policy());
         match policy {
             Some(RetryPolicy::NextBegin) => self.not_before = now,
-            // A wait that is over is due anyway, and its refusal is no answer to the work that
+            // A call whose wait is over is due anyway. Its last refusal does not apply to the work that
             // begins now.
             Some(RetryPolicy::BackingOff | RetryPolicy::Steadily) if self.not_before <= now => {}
             _ => return,
@@ -108,7 +108,7 @@ impl Plan {
         self.last_refusal = None;
     }
 
-    /// Work ends. Returns whether it was the last.
+    /// Records that work ends. Returns whether it was the last.
     pub(crate) fn ended(&mut self, now: Duration) -> bool {
         self.in_flight = self.in_flight.saturating_sub(1);
         let last = self.in_flight == 0;
@@ -131,7 +131,7 @@ impl Plan {
         self.left_to_expire = false;
     }
 
-    /// The next step. A returned call counts as under way until it is answered.
+    /// Returns the next step. A returned call counts as under way until it is answered.
     pub(crate) fn next(&mut self, now: Duration) -> PlanStep {
         if self.is_wanted() && self.protected_until.is_some_and(|until| until <= now) {
             self.protected_until = None;
@@ -163,7 +163,8 @@ impl Plan {
         PlanStep::Put(put)
     }
 
-    /// Records an answer. One to an earlier call is ignored.
+    /// Records the answer to the call with this number, and returns the event to log. An answer to an earlier
+    /// call is ignored.
     pub(crate) fn answered(
         &mut self,
         number: u64,
@@ -188,8 +189,8 @@ impl Plan {
         }
     }
 
-    /// A missing date, or one later than requested, counts as the requested one: the clocks of this
-    /// machine and of ECS may differ.
+    /// Records that the task is protected. A date that is missing, past, or later than requested counts as
+    /// the requested one, because the clocks of this machine and of ECS may differ.
     fn protected(&mut self, call: Put, left: Option<Duration>, now: Duration) -> ProtectionEvent {
         let asked = minutes(call.minutes.unwrap_or(self.minutes));
         let left = left.filter(|left| !left.is_zero()).unwrap_or(asked);
@@ -222,7 +223,7 @@ impl Plan {
         let is_new = self.logged != Some(refused.reason);
         self.logged = Some(refused.reason);
         self.last_refusal = Some(refused.clone());
-        // The same reason again and again is logged once.
+        // A reason that repeats is logged once.
         if is_new {
             ProtectionEvent::Refused(refused)
         } else {
@@ -248,13 +249,13 @@ impl Plan {
         ProtectionEvent::LeftToExpire(refused)
     }
 
-    /// The protection of the work in flight.
+    /// Returns the protection of the work in flight.
     pub(crate) fn standing(&self, now: Duration) -> ProtectionState {
         if self.closed {
-            let detail = "nothing new begins";
+            let detail = "this process is shutting down";
             return ProtectionState::Stopped(Refused::new(Reason::ShuttingDown, detail));
         }
-        // The call may be carried out before its answer comes.
+        // A call that clears protection may be carried out before its answer comes.
         let clearing = self.call.is_some_and(|call| call.minutes.is_none());
         if !clearing && self.protected_until.is_some_and(|until| until > now) {
             return ProtectionState::Protected;
@@ -272,7 +273,7 @@ impl Plan {
         }
     }
 
-    /// Whether no protection is left without work in flight, or it is left to expire.
+    /// Returns whether nothing is left to be cleared: protection is wanted, cleared, or left to expire.
     pub(crate) fn is_settled(&self, now: Duration) -> bool {
         self.is_wanted() || (self.call.is_none() && (self.left_to_expire || !self.may_be_set(now)))
     }
@@ -288,8 +289,8 @@ impl Plan {
             .map(|refused| refused.reason.retry_policy())
         {
             Some(RetryPolicy::Never) => true,
-            // Work that was protected once has its renewal tried again: the reason may have gone,
-            // and the work goes on.
+            // If the work was protected once, the renewal is tried again: the reason may be gone, and the
+            // work goes on.
             Some(RetryPolicy::NextBegin) => !self.granted,
             _ => false,
         }
@@ -307,8 +308,8 @@ impl Plan {
     }
 }
 
-/// The lease in whole minutes, rounded up, within the limits of ECS: a crashed task stays protected
-/// for that long at most.
+/// Returns the lease in whole minutes, rounded up, within the limits of ECS. A task that crashes stays
+/// protected for at most this time.
 fn minutes_for(lease: Duration) -> u64 {
     let whole = lease.as_secs() + u64::from(lease.subsec_nanos() > 0);
     whole.div_ceil(60).clamp(1, MINUTES_MAX)
@@ -318,7 +319,7 @@ fn minutes(number: u64) -> Duration {
     Duration::from_secs(number * 60)
 }
 
-/// The wait after so many failures.
+/// Returns the wait after this number of `failures`.
 fn doubled(failures: u32, longest: Duration) -> Duration {
     (BACK_OFF * 2_u32.pow(failures.min(8))).min(longest)
 }

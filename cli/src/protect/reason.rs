@@ -21,15 +21,15 @@ pub(crate) enum Reason {
     AccessDenied,
     /// The agent or ECS rejected the request as invalid.
     Rejected,
-    /// The agent or ECS does not know the task any more.
+    /// The agent or ECS does not know the task.
     Gone,
     /// `RequestCanceled`: the agent's call to ECS timed out. The outcome is unknown.
     RequestCanceled,
     /// ECS or the agent failed. The outcome is unknown.
     ServerError,
-    /// There is no connection to the agent: no request was sent.
+    /// There is no connection to the agent, so no request was sent.
     Unreachable,
-    /// There was no response. The outcome is unknown.
+    /// No response came. The outcome is unknown.
     NoAnswer,
     /// The response cannot be parsed. The outcome is unknown.
     Unreadable,
@@ -42,16 +42,16 @@ pub(crate) enum Reason {
 pub(crate) enum RetryPolicy {
     /// With exponential back-off.
     BackingOff,
-    /// Every few seconds: the deployment ends without this process.
+    /// Every few seconds, because the deployment ends without this process.
     Steadily,
-    /// When other work begins: only the operator can change the reason.
+    /// When other work begins, because only an operator can remove the reason.
     NextBegin,
-    /// Never: the reason cannot change in the life of this task.
+    /// Never, because the reason cannot go away while this task lives.
     Never,
 }
 
 impl Reason {
-    /// The name for the log: that of ECS, if it has one.
+    /// Returns the name for the log. It is the name that ECS uses, if ECS has one.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::TaskNotValid => "TASK_NOT_VALID",
@@ -69,11 +69,11 @@ impl Reason {
         }
     }
 
-    /// What the operator can do, in one sentence.
+    /// Returns what an operator can do, in one sentence.
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::TaskNotValid => {
-                "Leave --protect out: only tasks of an ECS service can be protected, and nothing \
+                "Remove --protect: only tasks of an ECS service can be protected, and nothing \
                  scales this one in."
             }
             Self::DeploymentBlocked => {
@@ -90,7 +90,7 @@ impl Reason {
             Self::Rejected => {
                 "Check the detail and ECS_AGENT_URI: the agent rejected the request as invalid."
             }
-            Self::Gone => "Check the state of the task: ECS does not know it any more.",
+            Self::Gone => "Check the state of the task: ECS does not know it.",
             Self::RequestCanceled | Self::ServerError => {
                 "It is retried; if it persists, check the health of ECS in this region."
             }
@@ -105,7 +105,7 @@ impl Reason {
         }
     }
 
-    /// When to try to set protection again.
+    /// Returns when to try again to set protection.
     pub(crate) const fn retry_policy(self) -> RetryPolicy {
         match self {
             Self::DeploymentBlocked => RetryPolicy::Steadily,
@@ -120,7 +120,7 @@ impl Reason {
         }
     }
 
-    /// Whether the call may have succeeded.
+    /// Returns whether the call may have succeeded.
     pub(crate) const fn is_open(self) -> bool {
         matches!(
             self,
@@ -135,7 +135,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The task is not protected; required work does not start.
+/// The refusal of task protection. Work that requires protection does not start.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{reason} ({detail}). {}", reason.advice())]
 pub(crate) struct Refused {
@@ -146,7 +146,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// A refusal for `reason`.
+    /// Creates a refusal for `reason`.
     pub(crate) fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
             reason,

@@ -1,6 +1,6 @@
 //! Makes the calls of the plan, and logs their results.
 //!
-//! The one loop that calls the agent. Everything else only changes the plan and wakes it, so calls
+//! This is the only loop that calls the agent. Everything else changes the plan and wakes the loop, so calls
 //! never overlap.
 
 use super::counter::Counter;
@@ -9,7 +9,7 @@ use super::plan::{PlanStep, ProtectionEvent, Put, PutResult};
 use super::reason::Refused;
 use std::sync::Arc;
 
-/// Follows the plan until the runtime ends.
+/// Carries out the steps of the plan, until the runtime ends.
 pub(super) async fn keep<A: Agent>(counter: Arc<Counter>, agent: Arc<A>) {
     loop {
         match counter.next() {
@@ -25,8 +25,7 @@ pub(super) async fn keep<A: Agent>(counter: Arc<Counter>, agent: Arc<A>) {
     }
 }
 
-/// Makes one call and records its answer. An answer that is lost is a refusal whose outcome is
-/// open.
+/// Makes one call and records its answer. A lost answer counts as a refusal whose outcome is unknown.
 async fn call<A: Agent>(counter: &Counter, agent: &A, put: Put) {
     let (answer, until) = match agent.put(put.minutes).await {
         Ok(state) if put.minutes.is_some() => (PutResult::Protected(state.left), state.until),
@@ -57,7 +56,7 @@ fn log(event: &ProtectionEvent, until: &str) {
                 %reason,
                 detail,
                 advice = reason.advice(),
-                "task protection refused"
+                "the task is not protected: ECS or its agent refused"
             );
         }
         ProtectionEvent::LeftToExpire(Refused { reason, detail }) => {
@@ -65,14 +64,14 @@ fn log(event: &ProtectionEvent, until: &str) {
                 event = "protection_clear_failed",
                 %reason,
                 detail,
-                "task protection not cleared; it expires"
+                "task protection could not be cleared: it ends when it expires"
             );
         }
         ProtectionEvent::Nothing => {}
     }
 }
 
-/// Logs the protection before the first call: another process of the task may have set it.
+/// Logs the protection that the task has before the first call: another process of the task may have set it.
 pub(super) async fn log_state<A: Agent>(agent: Arc<A>) {
     match agent.get().await {
         Ok(state) if state.enabled => {
@@ -80,12 +79,12 @@ pub(super) async fn log_state<A: Agent>(agent: Arc<A>) {
             tracing::info!(
                 event = "protection_found",
                 until,
-                "the task was already protected at the start"
+                "the task was already protected when this process started"
             );
         }
         Ok(_) => tracing::debug!(event = "protection_not_found", "the task is not protected"),
         Err(refused) => {
-            tracing::debug!(event = "protection_read_failed", %refused, "task protection not read");
+            tracing::debug!(event = "protection_read_failed", %refused, "the current task protection could not be read");
         }
     }
 }

@@ -5,13 +5,13 @@ use super::queue::{Message, Queue, QueueError};
 use crate::platform::retry::retry_if;
 use std::time::Duration;
 
-/// Attempts to acknowledge a message.
+/// Most attempts to acknowledge a message.
 const TRIES: u32 = 4;
 
 /// Carries out the disposition of a message.
 ///
-/// A failure does no harm: a message that was not deleted is received again and skipped, and one
-/// that was not hidden becomes visible when its visibility timeout ends.
+/// If all attempts fail, no work is lost: a message that was not deleted is received again and skipped, and a
+/// message that was not hidden becomes visible when its visibility timeout ends.
 pub(crate) async fn ack(queue: &impl Queue, message: &Message, disposition: Disposition) {
     let id = &message.id;
     let attempt = || async {
@@ -41,7 +41,7 @@ pub(crate) async fn ack(queue: &impl Queue, message: &Message, disposition: Disp
                 event = "receipt_expired",
                 id,
                 ?disposition,
-                "{error}: its next receiver decides"
+                "{error}: the worker that receives the message next decides about it"
             );
         }
         Err(error) => {

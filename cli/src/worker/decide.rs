@@ -21,43 +21,44 @@ use std::time::Duration;
 
 /// How long a message is hidden after its first failure.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
-/// How long a message is hidden that could not begin, at its first receive.
+/// How long a message that could not begin is hidden at its first receive.
 const FIRST_DEFERRAL: Duration = Duration::from_secs(15);
-/// Longest time for the same. With many more receives than five, a brief failure at the tenth must
-/// not cost half a day.
+/// Longest time for which a message that could not begin is hidden. In a queue that allows many more than
+/// five receives, a brief failure at the tenth receive must not cost half a day.
 const LONGEST_DEFERRAL: Duration = Duration::from_secs(3_600);
-/// Longest time that a message is hidden: the rest of [`CEILING`] is for the time between receive
-/// and decision.
+/// Longest time for which a message is hidden. The rest of [`CEILING`] is for the time between the receive
+/// and the decision.
 const LONGEST: Duration = CEILING.saturating_sub(Duration::from_secs(300));
 
-/// What to do with a message in the queue.
+/// What to do with a message in the queue after its processing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
     /// DeleteMessage: its work is done.
     Delete,
-    /// ChangeMessageVisibility: it becomes visible after that time, in whole seconds.
+    /// ChangeMessageVisibility: the message becomes visible after this time, in whole seconds.
     Hide(Duration),
-    /// No call: it becomes visible when its visibility timeout ends.
+    /// No call: the message becomes visible when its visibility timeout ends.
     Leave,
 }
 
 impl Disposition {
-    /// It becomes visible at once.
+    /// Makes the message visible at once.
     pub(crate) const GIVE_BACK: Self = Self::Hide(Duration::ZERO);
 }
 
-/// How a message counts.
+/// The kind of a processed message, for metrics and totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Its command succeeded.
     Succeeded,
-    /// Its command failed, was over its time or lost its lease.
+    /// Its command failed, exceeded a time limit, or lost its lease.
     Failed,
     /// Its work has succeeded before, or is in flight elsewhere.
     Skipped,
     /// It has no once key.
     Malformed,
-    /// It was not begun, or not finished, for a reason that is not its own.
+    /// It was not begun or not finished for a reason outside of the message, such as a shutdown or a table
+    /// that does not answer.
     GivenBack,
 }
 
@@ -70,7 +71,7 @@ pub(crate) enum LockDecision {
     Skip {
         /// The disposition of the message.
         disposition: Disposition,
-        /// The reason, with the holder.
+        /// The reason in a sentence, which names the holder.
         why: String,
     },
 }
@@ -85,32 +86,32 @@ pub(crate) struct RetryDelays {
 }
 
 impl RetryDelays {
-    /// Returns how long a message is hidden that failed at its `count`th receive. `jitter`, from 0
-    /// to 1, subtracts up to a half: messages that failed together become visible one by one.
+    /// Returns how long a message that failed at its `count`th receive is hidden. `jitter`, from 0 to 1,
+    /// subtracts up to half of that time, so that messages that failed together become visible one by one.
     pub(crate) fn after_failure(&self, count: u32, jitter: f64) -> Duration {
         let bound = grown(FIRST_BACKOFF, 2, count).min(self.backoff_max);
         whole(bound.mul_f64(1.0 - jitter / 2.0))
     }
 
-    /// Returns how long a message is hidden whose work is in flight elsewhere. The time doubles
-    /// with each receive: the duplicate of a long run must not end in the dead-letter queue.
+    /// Returns how long a message is hidden while its work is in flight elsewhere. The time doubles with each
+    /// receive, so that the duplicate of a long run does not end in the dead-letter queue.
     pub(crate) fn while_in_flight(&self, count: u32) -> Duration {
         grown(self.lease, 2, count).min(LONGEST)
     }
 }
 
-/// Returns `first` at the first receive, and `factor` times as much at each further one.
+/// Returns `first` at the first receive, and `factor` times as much at each further receive.
 fn grown(first: Duration, factor: u32, count: u32) -> Duration {
     first.saturating_mul(factor.saturating_pow(count.saturating_sub(1)))
 }
 
-/// Rounds up to whole seconds, at least one: SQS takes no fractions.
+/// Rounds up to whole seconds, at least one: SQS takes no fractions of a second.
 fn whole(length: Duration) -> Duration {
     let up = u64::from(length.subsec_nanos() > 0);
     Duration::from_secs((length.as_secs() + up).max(1))
 }
 
-/// Decides on a response of the lock table for a message that was received `count` times.
+/// Decides what the response of the lock table means for a message that was received `count` times.
 pub(crate) fn after_answer(
     answer: AcquireResponse,
     count: u32,
@@ -126,7 +127,7 @@ pub(crate) fn after_answer(
         }
         AcquireResponse::Duplicate(run) => (later, run.message),
         AcquireResponse::Skipped(skipped) => (later, skipped.message),
-        // Not requested.
+        // The worker does not request the queue of a lock.
         AcquireResponse::Queued(queued) => (later, queued.message),
         AcquireResponse::GaveUp(gone) => (later, gone.message),
         AcquireResponse::Finished(run) => (later, run.message),
@@ -134,17 +135,17 @@ pub(crate) fn after_answer(
     LockDecision::Skip { disposition, why }
 }
 
-/// Returns the disposition of a message that could not begin because of a shared dependency: the
-/// table, the state of its lock, the protection of the task, this machine. `jitter` subtracts up to
-/// a quarter of its delay.
+/// Returns the disposition of a message that could not begin because of a shared dependency: the table, the
+/// state of its lock, the protection of the task, or this machine. `jitter`, from 0 to 1, subtracts up to a
+/// quarter of the delay.
 ///
-/// It has at least five receives, if the queue is set up as documented. So the first delay is
-/// short, for a brief failure, and the next ones grow fast: together they exceed an hour, and even
-/// a message with one receive left outlasts half an hour. The lease does not matter, because no
-/// command runs.
+/// A queue that is set up as documented allows at least five receives. So the first delay is short, for a
+/// brief failure, and the later ones grow by a factor of four: five of them last over an hour, and a message
+/// with one receive left still outlasts a failure of half an hour. The length of the lease has no influence,
+/// because no command runs.
 ///
-/// A worker that is `stopping` gives the message back at once: others may succeed, and probe the
-/// table before they receive.
+/// A worker that is `stopping` gives the message back at once: another worker may succeed, and probes the
+/// table before it receives.
 pub(crate) fn deferred(count: u32, jitter: f64, stopping: bool) -> Disposition {
     if stopping {
         return Disposition::GIVE_BACK;
@@ -153,7 +154,8 @@ pub(crate) fn deferred(count: u32, jitter: f64, stopping: bool) -> Disposition {
     Disposition::Hide(whole(bound.mul_f64(1.0 - jitter / 4.0)))
 }
 
-/// Decides on the end of a command. One that was stopped has not succeeded, whatever its exit code.
+/// Decides on the outcome, the disposition and the kind of a message whose command has ended. A command that
+/// was stopped has not succeeded, whatever its exit code.
 pub(crate) fn after_end(
     end: ChildExit,
     cause: Option<StopCause>,

@@ -1,6 +1,6 @@
-//! Finds out whether a deployment replaces the task of this worker.
+//! Finds out whether a deployment of the service replaces the task of this worker.
 //!
-//! A protected task is not stopped by a deployment, and nothing tells it of one: a worker that is never idle would
+//! A deployment does not stop a protected task, and does not notify it. A worker that is never idle would
 //! keep running the old code.
 //!
 //! ```text
@@ -16,36 +16,37 @@ use aws_sdk_ecs::types::{Deployment, DeploymentRolloutState};
 use std::future::pending;
 use std::time::Duration;
 
-/// Time between two checks. It is spread by a quarter, so that the tasks of a service do not ask together.
+/// Mean time between two checks. Each is up to a quarter shorter or longer, so that the tasks of a service do
+/// not all check at once.
 const EVERY: Duration = Duration::from_secs(60);
 /// Prefix of the group of a task that a service has started
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
 const OF_SERVICE: &str = "service:";
-/// Prefix of a deployment's id, which is `startedBy` of its tasks
+/// Prefix of the id of a deployment, which is the `startedBy` of its tasks
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Deployment.html>).
 const DEPLOYMENT: &str = "ecs-svc/";
 
-/// A task of a service: what it was started from.
+/// What a task of a service was started from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Origin {
     service: String,
     definition: String,
-    /// The id of its deployment, if ECS tells it.
+    /// The id of its deployment, if `startedBy` has it.
     deployment: Option<String>,
 }
 
-/// What is known after a check.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
-    /// The task is of the latest deployment, or nothing is known yet.
+    /// The task belongs to the latest deployment, or nothing is known yet.
     Current,
-    /// This deployment replaces it.
+    /// A deployment replaces the task: its task definition or, without one, its id.
     Replaced(String),
-    /// No later check can find more, and why.
+    /// No later check can find a deployment, for this reason.
     Unknown(String),
 }
 
-/// The deployments of the service that this worker's task is of.
+/// Client that reads the deployments of the service which has started the task of this worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployments {
     client: Client,
@@ -54,7 +55,7 @@ pub(crate) struct Deployments {
 }
 
 impl Deployments {
-    /// Creates a client for the task of this ARN; `None` outside of ECS.
+    /// Creates a client for the task with this ARN; `None` outside of ECS.
     pub(crate) fn of(sdk: &SdkConfig, task: Option<&str>) -> Option<Self> {
         let task = task?;
         Some(Self {
@@ -64,7 +65,8 @@ impl Deployments {
         })
     }
 
-    /// Returns when a deployment replaces the task, with its name for the log. Never returns where that cannot be found.
+    /// Returns when a deployment replaces the task, with the name of the deployment for the log. Never
+    /// returns if the deployments cannot be read.
     pub(crate) async fn replaced(self) -> String {
         loop {
             sleep(EVERY.mul_f64(0.75 + random_fraction() / 2.0)).await;
@@ -89,13 +91,13 @@ impl Deployments {
             Ok(answer) => answer.tasks.unwrap_or_default(),
             Err(error) => return failed("DescribeTasks", &error),
         };
-        // A new task may not be listed yet.
+        // DescribeTasks may not know a new task yet.
         let Some(task) = tasks.first() else {
             return Found::Current;
         };
         let origin = origin(task.group(), task.task_definition_arn(), task.started_by());
         let Some(origin) = origin else {
-            return Found::Unknown("no service owns the task".into());
+            return Found::Unknown("the task was not started by an ECS service".into());
         };
         let services = client.describe_services().cluster(cluster);
         let services = match services.services(&origin.service).send().await {
@@ -112,18 +114,20 @@ impl Deployments {
     }
 }
 
-/// Whether the tasks of a deployment fail to start. The worker stays then: nothing would replace it. A new deployment that
-/// has started no task yet is not failing, because ECS may start its first task only after this one has ended.
+/// Returns whether the tasks of a deployment fail to start. In that case the worker stays, because nothing
+/// would replace it. A new deployment that has started no task yet does not count as failing: ECS may start
+/// its first task only after this one has ended.
 fn is_failing(deployment: &Deployment) -> bool {
     let failed = deployment.rollout_state() == Some(&DeploymentRolloutState::Failed);
     failed || deployment.failed_tasks() > 0 && deployment.running_count() == 0
 }
 
-/// A service without a PRIMARY deployment, as under another deployment controller, replaces nothing here.
+/// Returns whether the PRIMARY deployment, with this id and task definition, replaces the task that was
+/// started from `origin`.
 fn judge(origin: &Origin, id: Option<&str>, definition: Option<&str>) -> Found {
     let is_other = |own: &str, primary: Option<&str>| primary.is_some_and(|primary| primary != own);
     let is_replaced = match &origin.deployment {
-        // A deployment that is forced has the same task definition.
+        // A forced deployment has another id and the same task definition.
         Some(own) if id.is_some() => is_other(own, id),
         _ => is_other(&origin.definition, definition),
     };
@@ -144,17 +148,19 @@ fn origin(group: Option<&str>, definition: Option<&str>, by: Option<&str>) -> Op
     })
 }
 
-/// The cluster in the ARN of a task, `…:task/CLUSTER/ID`.
+/// Returns the cluster in the ARN of a task, `…:task/CLUSTER/ID`; `None` for an ARN without it.
 fn cluster_of(task: &str) -> Option<&str> {
     let (_, path) = task.split_once(":task/")?;
     path.split_once('/').map(|(cluster, _)| cluster)
 }
 
-/// A refusal is final, any other failure may pass.
+/// Returns the result of a check whose call failed. A denial is final; any other failure may pass.
 fn failed<E: ProvideErrorMetadata + std::error::Error>(call: &str, error: &SdkError<E>) -> Found {
     let code = error.code().unwrap_or("no answer");
     if code.starts_with("AccessDenied") {
-        let why = format!("the task role may not call {call} (TaskProtectionPolicyArn allows it)");
+        let why = format!(
+            "the task role may not call {call} (attach the policy TaskProtectionPolicyArn to it)"
+        );
         return Found::Unknown(why);
     }
     tracing::debug!(
@@ -187,7 +193,7 @@ mod tests {
                 Some("orders:8"),
                 replaced("orders:8"),
             ),
-            // Forced, and rolled back.
+            // The new deployment is forced, or rolls back.
             (
                 of(Some(own)),
                 Some(other),

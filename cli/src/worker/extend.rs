@@ -1,7 +1,7 @@
 //! Keeps a message hidden while its lease is renewed.
 //!
-//! A message must stay hidden for as long as its lease may be good. A visibility timeout that ends
-//! first costs only a receive: the lock keeps the message from running twice.
+//! A message should stay hidden for as long as its lease may be live. If its visibility timeout ends first,
+//! the message uses up a receive, but does not run twice, because of its lock.
 
 use super::queue::{CEILING, Message, Queue};
 use crate::exec::supervise::LeaseLost;
@@ -10,13 +10,13 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Margin below [`CEILING`], so that SQS does not reject the last extension.
+/// Margin below [`CEILING`], so that SQS does not refuse the last extension.
 const CEILING_MARGIN: Duration = Duration::from_secs(30);
-/// Largest age of a message whose command starts without an extension.
+/// Longest time between the receive of a message and the start of its command without an extension in
+/// between.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Extends the visibility timeout of `message` to `hide` at every renewal of its lease. Never
-/// returns.
+/// Extends the visibility timeout of `message` to `hide` at every renewal of its lease. Never returns.
 pub(crate) async fn extend(
     queue: &impl Queue,
     message: &Message,
@@ -24,7 +24,7 @@ pub(crate) async fn extend(
     mut renewed: watch::Receiver<Instant>,
 ) -> LeaseLost {
     if (message.received + FRESH).left().is_zero() {
-        // The lease began later than the visibility timeout.
+        // The lease began later than the visibility timeout, so the timeout is extended at once.
         renewed.mark_changed();
     }
     let ceiling = message.received + CEILING.saturating_sub(CEILING_MARGIN);
@@ -47,8 +47,8 @@ async fn extend_up_to(
             tracing::warn!(
                 event = "visibility_ceiling_reached",
                 id,
-                "the message is near the 12 hours that SQS can hide it: it becomes visible while \
-                 its command runs; other workers skip it as long as the lease is renewed"
+                "SQS hides a message at most 12 hours after its receive: this message becomes visible while \
+                 its command runs; other workers skip it while its lease is renewed"
             );
         }
         if length.is_zero() {
@@ -59,7 +59,7 @@ async fn extend_up_to(
                 event = "visibility_extension_failed",
                 id = message.id,
                 %error,
-                "ChangeMessageVisibility failed: visibility timeout not extended"
+                "ChangeMessageVisibility failed: the visibility timeout was not extended; the next renewal retries"
             );
         }
     }

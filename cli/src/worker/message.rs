@@ -9,9 +9,9 @@
 //!                 ▼
 //!              command ─▶ release ─▶ delete, hide, or leave
 //! ```
-//! SQS delivers a message at least once, and the count of receives moves it to the dead-letter
-//! queue. So a receive that could not begin is hidden for long, and one that the worker gives back
-//! is visible at once.
+//! SQS delivers a message at least once, and moves it to the dead-letter queue after a number of receives. So
+//! a message that could not begin is hidden for a long time, and a message that the worker gives back at its
+//! shutdown is visible at once.
 
 mod acquire;
 mod environment;
@@ -46,18 +46,18 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What all messages of a worker share.
+/// Processes the messages of a worker. Its fields are what all messages share.
 pub(crate) struct MessageProcessor<Q> {
     pub(crate) queue: Arc<Q>,
     pub(crate) locks: Arc<LockClient>,
-    /// The same table, for probes.
+    /// The lock table, for probes.
     pub(crate) table: DynamoStore,
     pub(crate) identity: HolderIdentity,
     pub(crate) protection: Protection,
     pub(crate) watchdog: Watchdog,
     pub(crate) subreaper: Subreaper,
     pub(crate) metrics: MessageMetrics,
-    /// First part of the locks' names.
+    /// Prefix of the names of the locks.
     pub(crate) lock: String,
     pub(crate) once_key: Option<OnceKey>,
     pub(crate) times: LeaseTiming,
@@ -67,7 +67,7 @@ pub(crate) struct MessageProcessor<Q> {
     pub(crate) limits: Limits,
     pub(crate) command: Vec<OsString>,
     pub(crate) scope: SignalScope,
-    /// Whether it processes one message at a time.
+    /// Whether the worker processes one message at a time.
     pub(crate) is_alone: bool,
     pub(crate) running_commands: RunningCommands,
 }
@@ -85,7 +85,7 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
         };
         let protected = tokio::select! {
             biased;
-            // Nothing was asked of the table yet, so there is nothing to release.
+            // No request has been sent to the table yet, so there is nothing to release.
             () = shutdown.stopping() => return self.give_back(message).await,
             protected = self.protection.begin() => protected,
         };
@@ -106,7 +106,7 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
         tracing::info!(
             event = "message_given_back",
             id = message.id,
-            "given back: the worker shuts down"
+            "message given back to the queue: the worker is shutting down"
         );
         self.ack(&message, Disposition::GIVE_BACK).await;
         self.metrics.count(Kind::GivenBack, None);
@@ -116,7 +116,7 @@ impl<Q: Queue> Work for MessageProcessor<Q> {
     async fn probe(self: Arc<Self>) -> Result<(), StoreError> {
         match LockKey::new(shard(&self.lock, 0)) {
             Ok(lock) => probe(&self.table, &lock).await,
-            // The parser of --lock has checked the name.
+            // Does not occur: the parser of --lock has checked the name.
             Err(_) => Ok(()),
         }
     }
@@ -131,14 +131,14 @@ impl<Q: Queue> MessageProcessor<Q> {
         ack(&*self.queue, message, disposition).await;
     }
 
-    /// The time until a failed message is visible again. It grows with the receives, and is spread
-    /// at random.
+    /// Returns the time until a failed message is visible again. It grows with the number of receives, and
+    /// has a random part.
     fn backoff(&self, message: &Message) -> Duration {
         self.delays
             .after_failure(message.receive_count, random_fraction())
     }
 
-    /// Logs all that identifies the message, but not its body, and hides it.
+    /// Logs everything that identifies the message except its body, and hides the message.
     async fn malformed(&self, message: &Message, malformed: &Malformed) -> Done {
         let Malformed(wrong) = malformed;
         let back_in = self.backoff(message);
@@ -152,15 +152,15 @@ impl<Q: Queue> MessageProcessor<Q> {
             sha256 = sha256(&message.body),
             attributes = ?names,
             ?back_in,
-            "malformed: {wrong}"
+            "message malformed: {wrong}"
         );
         self.ack(message, Disposition::Hide(back_in)).await;
         self.metrics.count(Kind::Malformed, None);
         self.done(Kind::Malformed, None)
     }
 
-    /// Hides a message that could not begin because of a shared dependency: other messages would
-    /// fail on it too.
+    /// Hides a message that could not begin because of a shared dependency, and reports that dependency as
+    /// failing: other messages would fail on it too.
     async fn defer(
         &self,
         message: &Message,
@@ -178,7 +178,7 @@ impl<Q: Queue> MessageProcessor<Q> {
             event = "message_deferred",
             id = message.id,
             ?disposition,
-            "deferred: {why}"
+            "message deferred: {why}"
         );
         self.ack(message, disposition).await;
         self.metrics.count(Kind::GivenBack, None);
@@ -187,9 +187,9 @@ impl<Q: Queue> MessageProcessor<Q> {
 
     /// Acquires the lock of the once key, and runs the command if it is granted.
     ///
-    /// An error is never the message's own, not even a paused or frozen lock: pausing a queue's
-    /// work means pausing all 64. If only one is paused, the next message is likely to have another
-    /// lock, and closes the circuit breaker.
+    /// An error counts as trouble of a shared dependency, even if the lock is paused or frozen: whoever
+    /// pauses the work of a queue pauses all 64 locks. If only one lock is paused, the next message is likely
+    /// to have another lock, and closes the circuit breaker.
     async fn under_lock(
         &self,
         message: &Message,
@@ -211,7 +211,7 @@ impl<Q: Queue> MessageProcessor<Q> {
                 self.work(message, &held, shutdown, health).await
             }
             LockDecision::Skip { disposition, why } => {
-                // The table has answered, which is what the breaker asks about.
+                // The table has answered, which is what the circuit breaker needs to know.
                 health.ok();
                 tracing::info!(
                     event = "message_skipped",

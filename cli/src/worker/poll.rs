@@ -1,4 +1,4 @@
-//! The loop of the worker: receives while there is room, and shuts down in phases.
+//! The loop of the worker: receives messages while there is room, and shuts down in phases.
 
 mod answers;
 mod circuit_breaker;
@@ -31,14 +31,14 @@ use tokio::task::JoinSet;
 const POLL: Duration = Duration::from_secs(20);
 /// Most messages of one ReceiveMessage call.
 const BATCH: usize = 10;
-/// How long the protection of the task outlasts the last message, so that it is not set and cleared
-/// between any two of them.
+/// How long the protection of the task lasts after the last message, so that it is not cleared and set again
+/// between two messages.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
 /// Processes messages.
 pub(crate) trait Work: Send + Sync + 'static {
-    /// Processes `message` to its end, or until `shutdown` stops it. Signals on `health`, as early
-    /// as possible, whether another message would get through.
+    /// Processes `message` to its end, or until `shutdown` stops it. Reports on `health`, as early as
+    /// possible, whether the shared dependencies work for another message.
     fn handle(
         self: Arc<Self>,
         message: Message,
@@ -56,22 +56,22 @@ pub(crate) trait Work: Send + Sync + 'static {
 /// The result of a processed message.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// How it counts.
+    /// The kind of the message.
     pub(crate) kind: Kind,
-    /// What counts it as in flight.
+    /// The guard that counts the message as in flight, for the protection of the task.
     pub(crate) in_flight: Option<InFlight>,
 }
 
 /// Why a worker has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// This signal.
+    /// This signal asked it to end.
     Signal(Signal),
     /// A deployment replaces it, and its messages are finished.
     Replaced,
 }
 
-/// Why a worker cannot begin.
+/// Why a worker cannot begin its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     /// The queue does not exist, or denies access.
@@ -84,7 +84,7 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Received = Result<Vec<Message>, QueueError>;
 type Probed = Result<(), StoreError>;
 
-/// The loop.
+/// The state of the loop.
 pub(crate) struct Poll<Q, W> {
     queue: Arc<Q>,
     work: Arc<W>,
@@ -96,7 +96,7 @@ pub(crate) struct Poll<Q, W> {
     probing: Option<BoxFuture<Probed>>,
     tally: Tally,
     breaker: CircuitBreaker,
-    /// The health signals of messages.
+    /// The channel of the health signals of messages.
     health: (
         mpsc::UnboundedSender<Health>,
         mpsc::UnboundedReceiver<Health>,
@@ -105,10 +105,11 @@ pub(crate) struct Poll<Q, W> {
     has_queue: bool,
     /// Whether the lock table has ever answered.
     has_table: bool,
-    /// Keeps the task protected until that time.
+    /// Keeps the task protected until this time.
     lingering: Option<(InFlight, Instant)>,
     shutdown: Option<Shutdown>,
-    /// Whether a deployment replaces this worker: it receives no more, and has all the time to finish.
+    /// Whether a deployment replaces this worker. It then receives no more, and may take any time to finish
+    /// its messages.
     is_replaced: bool,
 }
 
@@ -136,13 +137,14 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         }
     }
 
-    /// Processes messages until one of `signals` arrives, then shuts down within `grace`; or until `replaced` returns what
-    /// replaces this worker, then finishes the messages that it has.
+    /// Processes messages until
+    /// - one of `signals` arrives; then shuts down within `grace`
+    /// - `replaced` returns what replaces this worker; then finishes the messages that it has
     ///
     /// # Errors
-    /// [`Unusable`], if that is the first answer of the lock table or the queue: the deployment
-    /// fails, and no message uses up its receives. Later, the same error counts as a transient
-    /// failure.
+    /// [`Unusable`], if the lock table or the queue does not exist or denies access in its first answer. The
+    /// deployment fails then, and no message uses up its receives. Later, the same error counts as a
+    /// temporary failure.
     pub(crate) async fn serve(
         mut self,
         mut signals: mpsc::UnboundedReceiver<Signal>,
@@ -166,7 +168,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             tokio::select! {
                 biased;
                 Some(signal) = signals.recv() => self.on_signal(signal, grace),
-                // Before the end of the message that sent it.
+                // Handled before the end of the message that has sent it.
                 Some(health) = self.health.1.recv() => self.on_health(health),
                 Some(done) = self.running.join_next() => self.on_done(done),
                 answer = completed(&mut self.probing) => {
@@ -186,7 +188,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         }
     }
 
-    /// Probes the table, or receives as many messages as there is room for and the breaker allows.
+    /// Starts a probe of the table, or a receive of as many messages as there is room for and the circuit
+    /// breaker allows.
     fn start_next(&mut self) {
         if self.shutdown.is_some()
             || self.is_replaced

@@ -1,4 +1,4 @@
-//! The port of the worker to its queue.
+//! The port of the worker to its SQS queue.
 
 mod sqs;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Longest time after its receive that SQS hides a message, however often its visibility timeout is
+/// Longest time after its receive for which SQS hides a message, however often its visibility timeout is
 /// extended
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 pub(crate) const CEILING: Duration = Duration::from_secs(43_200);
@@ -26,9 +26,9 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
     /// Its attributes of type String or Number.
     pub(crate) attributes: BTreeMap<String, String>,
-    /// Number of receives, with this one.
+    /// Number of receives, including this one.
     pub(crate) receive_count: u32,
-    /// When it was sent, if the response contains it.
+    /// When the message was sent, if the response contains that.
     pub(crate) sent: Option<Timestamp>,
     /// When the ReceiveMessage request was sent.
     pub(crate) received: Instant,
@@ -50,11 +50,12 @@ pub(crate) enum QueueError {
     /// The queue does not exist.
     #[error("there is no such queue ({0})")]
     Missing(String),
-    /// The queue denies access.
-    #[error("the queue may not be used ({0})")]
+    /// The queue denies access, or a connection fails because of a setting, such as a certificate that is not
+    /// trusted.
+    #[error("the queue cannot be used ({0})")]
     Denied(String),
-    /// The receipt handle is no longer valid: the message is visible again, or deleted.
-    #[error("the message is no longer in flight here ({0})")]
+    /// The receipt handle is not valid any more: the message is visible again, or deleted.
+    #[error("the message is no longer in flight in this worker ({0})")]
     Gone(String),
     /// Any other failure: the call may have succeeded.
     #[error("{0}")]
@@ -72,8 +73,8 @@ pub(crate) trait Queue: Send + Sync + 'static {
         hide: Duration,
     ) -> impl Future<Output = Result<Vec<Message>, QueueError>> + Send;
 
-    /// Changes the visibility timeout to `length` from now, in whole seconds; 0 gives the message
-    /// back.
+    /// Changes the visibility timeout of a message to `length` from now, in whole seconds; 0 makes the
+    /// message visible at once.
     fn hide(
         &self,
         message: &Message,
@@ -86,7 +87,7 @@ pub(crate) trait Queue: Send + Sync + 'static {
 
 #[cfg(test)]
 impl Message {
-    /// A message that was received once, just now.
+    /// Returns a message that was received once, just now.
     pub(crate) fn sample(body: &str) -> Self {
         Self {
             id: "id-1".into(),

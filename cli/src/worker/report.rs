@@ -31,8 +31,8 @@ impl Kind {
 /// The metric for the run time of a command.
 const SECONDS: &str = "MessageSeconds";
 
-/// Metrics of the messages of one queue. The queue is a dimension: six metrics for each queue that
-/// has a worker.
+/// Metrics of the messages of one queue. The queue is their dimension, so each queue that has a worker has
+/// six metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageMetrics {
     queue: String,
@@ -48,7 +48,7 @@ impl MessageMetrics {
         }
     }
 
-    /// Writes the metrics of one message, with the run time of its command if it had one.
+    /// Writes the metrics of one message. `took` is the run time of its command, if it had one.
     pub(crate) fn count(&self, kind: Kind, took: Option<Duration>) {
         self.sink.write(&self.line(kind, took));
     }

@@ -1,38 +1,40 @@
-//! What the settings of a queue mean beside the flags of its worker.
+//! Compares the settings of a queue with the flags of its worker.
 
 use std::time::Duration;
 
-/// Fewest receives of a message that leave room for a deploy and for a table that gives no answer for an hour.
+/// Fewest receives that a queue should allow: enough for a deployment, and for a table that does not answer
+/// for an hour.
 const RECEIVES_MIN: u32 = 5;
 
 /// The settings of a queue
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueSettings {
-    /// Receives after which a message moves to the dead-letter queue; `None` without a redrive policy.
+    /// Number of receives after which a message moves to the dead-letter queue; `None` without a redrive
+    /// policy.
     pub(crate) max_receives: Option<u32>,
     /// How long the queue keeps a message.
     pub(crate) retention: Option<Duration>,
 }
 
-/// What the worker is set to.
+/// The settings of the worker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flags {
     pub(crate) lease: Duration,
     pub(crate) max_run: Option<Duration>,
-    /// How long a success keeps its once key.
+    /// How long the run key of a success is kept.
     pub(crate) key_retention: Duration,
 }
 
-/// A sentence on each setting that costs messages or runs.
+/// Returns a sentence for each setting that may cost messages or additional runs.
 pub(crate) fn risks(queue: QueueSettings, flags: Flags) -> Vec<String> {
     let mut risks = Vec::new();
     if let Some(most) = queue.max_receives {
-        // A copy is hidden for the lease, twice the lease and so on.
+        // A copy of a message is hidden for the lease, then for twice the lease, and so on.
         let hidden = flags.lease.saturating_mul(2_u32.saturating_pow(most) - 1);
         if most < RECEIVES_MIN {
             risks.push(format!(
-                "maxReceiveCount is {most}, but a deploy in the middle of a message costs a receive too: choose \
+                "maxReceiveCount is {most}, but a deployment that stops a command costs a receive too: choose \
                  {RECEIVES_MIN} or more"
             ));
         } else if let Some(longest) = flags.max_run.filter(|longest| *longest > hidden) {

@@ -13,13 +13,13 @@ const STOP_WINDOW: Duration = Duration::from_secs(5);
 /// Longest time to give the last message back after its command was killed.
 const SETTLE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The phase of a shutdown. Each phase includes those before it.
+/// The phase of a shutdown. The phases follow one another, and each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ShutdownPhase {
     /// No shutdown.
     #[default]
     Work,
-    /// No message begins; commands may finish.
+    /// No further message begins. Commands may finish.
     Drain,
     /// Commands get SIGTERM.
     Stop,
@@ -55,7 +55,7 @@ impl Shutdown {
         }
     }
 
-    /// Moves on to [`ShutdownPhase::Stop`] at once, or from there to [`ShutdownPhase::Kill`].
+    /// Moves to [`ShutdownPhase::Stop`] at once or, if that has begun, to [`ShutdownPhase::Kill`].
     pub(crate) fn escalate(&mut self, now: Instant) {
         if self.phase(now) >= ShutdownPhase::Stop {
             self.kill_at = now;
@@ -79,7 +79,7 @@ impl Shutdown {
         self.kill_at + SETTLE_WITHIN
     }
 
-    /// Returns when the next phase begins.
+    /// Returns when the next phase begins; `None` in the last one.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         match self.phase(now) {
             ShutdownPhase::Work | ShutdownPhase::Drain => Some(self.stop_at),
@@ -116,7 +116,7 @@ impl ShutdownWatch {
         }
     }
 
-    /// Returns the next phase that was not returned yet.
+    /// Returns the next phase that this watch has not returned yet.
     pub(super) async fn next_phase(&mut self) -> ShutdownPhase {
         match self.0.changed().await {
             Ok(()) => *self.0.borrow_and_update(),
@@ -126,7 +126,8 @@ impl ShutdownWatch {
 }
 
 impl StopSource for ShutdownWatch {
-    /// Passes no time limit with SIGTERM: [`Shutdown`] schedules the kill.
+    /// Returns the next phase as a request to the command. SIGTERM has no time limit, because [`Shutdown`]
+    /// schedules SIGKILL.
     async fn next(&mut self) -> StopRequest {
         loop {
             match self.next_phase().await {

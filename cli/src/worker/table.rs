@@ -1,10 +1,10 @@
-//! A probe of the lock table that takes no message.
+//! A probe of the lock table that needs no message.
 
 use lockstep::domain::LockKey;
 use lockstep::store::{LockStore, StoreError};
 
-/// Checks that the table answers. Reads the record of `lock`, one of the worker's own: the task
-/// role may allow no others (infra/examples/worker.yaml).
+/// Checks that the table answers, by reading the record of `lock`. This has to be one of the worker's own
+/// locks, because the task role may allow no others (infra/examples/worker.yaml).
 ///
 /// # Errors
 /// [`StoreError`]
@@ -12,7 +12,8 @@ pub(crate) async fn probe(table: &impl LockStore, lock: &LockKey) -> Result<(), 
     answers(table.load(lock).await.map(drop))
 }
 
-/// Accepts a corrupt record: it affects only its own lock.
+/// Returns whether the table has answered. A corrupt record counts as an answer, because it affects only its
+/// own lock.
 fn answers(read: Result<(), StoreError>) -> Result<(), StoreError> {
     match read {
         Err(StoreError::Corrupt { .. }) => Ok(()),

@@ -1,4 +1,4 @@
-//! A client on ports in memory, and a table whose answers fail as a test says.
+//! A client on ports in memory, for tests, and a lock table in memory whose writes fail as a test chooses.
 
 use super::LockClient;
 use crate::log::StderrSink;
@@ -25,17 +25,18 @@ use std::time::Duration;
 /// The fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is carried out, and its answer takes a second.
+    /// The write is carried out, and its response takes a second.
     Slow,
-    /// It is carried out, and its answer takes this long on the clock of leases too.
+    /// The write is carried out, and its response takes this long, also on the clock that leases are counted
+    /// on.
     Late(Duration),
-    /// It is carried out, and its answer is lost.
+    /// The write is carried out, and its response is lost.
     AnswerLost,
-    /// It is not carried out, and fails.
+    /// The write is not carried out, and fails.
     Silence,
-    /// It is never answered.
+    /// The write is not carried out, and never returns.
     Hangs,
-    /// It panics.
+    /// The write panics.
     Panics,
 }
 
@@ -43,9 +44,10 @@ pub(crate) enum Fault {
 #[derive(Debug, Default)]
 pub(crate) struct FaultyStore {
     table: MemoryStore,
-    /// The faults of the next writes. Those of writes that are carried out wait for one whose guard holds.
+    /// The faults of the next writes. A fault of a write that is carried out stays until a write whose guard
+    /// holds.
     faults: Mutex<VecDeque<Fault>>,
-    /// How many more releases fail.
+    /// Number of releases that are still to fail.
     lost_releases: AtomicUsize,
 }
 
@@ -58,7 +60,7 @@ pub(crate) struct Twins {
     events: Arc<MemoryEvents>,
 }
 
-/// The same as a list of types.
+/// The types of the ports of [`Twins`].
 pub(crate) type InMemory = (
     Arc<FaultyStore>,
     SystemClock,
@@ -69,14 +71,14 @@ pub(crate) type InMemory = (
 );
 
 impl Twins {
-    /// Twins whose table has these faults in its first writes.
+    /// Creates twins whose table has these faults in its first writes.
     pub(crate) fn faulty(faults: impl IntoIterator<Item = Fault>) -> Self {
         let twins = Self::default();
         twins.store.faults.lock().unwrap().extend(faults);
         twins
     }
 
-    /// A client on these twins.
+    /// Returns a client on these twins.
     pub(crate) fn client(&self) -> LockClient<InMemory> {
         let deps = || Deps {
             protocol: Protocol::new(Arc::clone(&self.store), SystemClock, 1),
@@ -95,27 +97,27 @@ impl Twins {
         }
     }
 
-    /// The next `count` releases fail.
+    /// Makes the next `count` releases fail.
     pub(crate) fn lose_releases(&self, count: usize) {
         self.store.lost_releases.store(count, Ordering::SeqCst);
     }
 
-    /// How many injected faults are left.
+    /// Returns how many injected faults are left.
     pub(crate) fn faults(&self) -> usize {
         self.store.faults.lock().unwrap().len()
     }
 
-    /// All items of `lock`.
+    /// Returns all items of `lock`.
     pub(crate) fn items(&self, lock: &str) -> LockItems {
         self.store.table.items(&LockKey::new(lock).unwrap())
     }
 
-    /// The record of `lock`, once it was granted.
+    /// Returns the record of `lock`, which must have been granted.
     pub(crate) fn record(&self, lock: &str) -> LockRecord {
         self.items(lock).record.unwrap()
     }
 
-    /// How the runs of `lock` ended, the oldest first.
+    /// Returns how the runs of `lock` ended, the oldest first.
     pub(crate) fn ends(&self, lock: &str) -> Vec<RunOutcome> {
         let runs = self.items(lock).runs.into_iter();
         let ended = runs.filter(|(id, _)| matches!(id, RunId::Token(_)));
@@ -123,7 +125,7 @@ impl Twins {
         ends.map(|end| end.outcome).collect()
     }
 
-    /// Why runs failed, where people get a message.
+    /// Returns the reasons of the failed runs about which people get a message.
     pub(crate) fn failures(&self) -> Vec<String> {
         let events = self.events.published().into_iter();
         let failed = events.filter_map(|event| event.failed);
@@ -132,7 +134,7 @@ impl Twins {
 }
 
 impl FaultyStore {
-    /// The fault of this write: one that is not carried out.
+    /// Returns the fault of this write, if the write is not to be carried out.
     fn before(&self, change: &Change) -> Option<Fault> {
         let is_release = change.runs.iter().any(|(_, write)| write.run.end.is_some());
         let spend = |left: usize| left.checked_sub(1);

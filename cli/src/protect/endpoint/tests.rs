@@ -10,7 +10,8 @@ const PROTECTED: &str =
     r#"{"protection":{"ExpirationDate":"2020-01-01T00:00:00Z","ProtectionEnabled":true}}"#;
 const CLEAR: &str = r#"{"protection":{"ProtectionEnabled":false}}"#;
 
-/// An agent under a path that answers one call, and the request that it received.
+/// Starts an agent below a path that answers one call. Returns its endpoint, and the request that it
+/// receives.
 async fn agent(answer: &'static str) -> (Endpoint, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -46,13 +47,13 @@ fn response(status: &str, body: &str) -> &'static str {
     (head + body).leak()
 }
 
-/// The client's refusal for this answer to a call that sets protection.
+/// Returns the client's refusal after this answer to a call that sets protection.
 async fn refusal(answer: &'static str) -> Refused {
     let (endpoint, _asked) = agent(answer).await;
     endpoint.put(Some(1)).await.unwrap_err()
 }
 
-/// What the client sends for `call`, and whether protection is set after the answer `body`.
+/// Returns what the client sends for `call`, and whether protection is set according to the answer `body`.
 async fn exchange(body: &str, call: Call) -> (String, bool) {
     let (endpoint, asked) = agent(response("200 OK", body)).await;
     let state = match call {

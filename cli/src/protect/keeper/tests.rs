@@ -1,5 +1,5 @@
-//! The keeper against a fake agent in memory, on tokio's paused clock: it jumps to the next
-//! deadline when all tasks wait, so that no test waits and every duration is exact.
+//! The keeper against a fake agent in memory, on tokio's paused clock. That clock jumps to the next deadline
+//! when all tasks wait, so no test takes time, and every duration is exact.
 
 use super::super::reason::Reason;
 use super::super::state::State;

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A call to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Put {
-    /// Matches its answer to the call.
+    /// Identifies the call for its answer.
     pub(crate) number: u64,
     /// Minutes of protection; `None` clears it.
     pub(crate) minutes: Option<u64>,
@@ -17,37 +17,37 @@ pub(crate) struct Put {
 pub(crate) enum PlanStep {
     /// Make this call, and record its answer.
     Put(Put),
-    /// Protection has expired while work is in flight: log it. Returned once.
+    /// Log that protection has expired while work is in flight. Returned once per expiry.
     Lapsed,
-    /// Nothing until then, unless the plan changes.
+    /// Do nothing until this time, unless the plan changes.
     Wait(Duration),
-    /// Nothing, unless the plan changes.
+    /// Do nothing, unless the plan changes.
     Nothing,
 }
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PutResult {
-    /// Protected for this long from now, if the answer has a date.
+    /// The task is protected for this time from now; `None` if the answer has no date.
     Protected(Option<Duration>),
-    /// Not protected any more.
+    /// The task is not protected any more.
     Cleared,
-    /// Not done, or the outcome is unknown.
+    /// The call was refused, or its outcome is unknown.
     Refused(Refused),
 }
 
 /// The event to log for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProtectionEvent {
-    /// The task is protected; it was not before.
+    /// The task is protected, which it was not before.
     Protected,
     /// The task stays protected.
     Renewed,
     /// The task is not protected any more.
     Cleared,
-    /// Protection was refused, for this reason for the first time.
+    /// Protection was refused, and the last logged reason is another one.
     Refused(Refused),
-    /// The last attempt to clear failed; the protection expires.
+    /// The last attempt to clear protection failed; the protection ends when it expires.
     LeftToExpire(Refused),
     /// Nothing new.
     Nothing,
@@ -56,12 +56,12 @@ pub(crate) enum ProtectionEvent {
 /// The protection of the work in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProtectionState {
-    /// It is protected.
+    /// The task is protected.
     Protected,
-    /// The answer is awaited.
+    /// The answer of the agent is awaited.
     Asking,
-    /// It is not protected; the call is retried.
+    /// The task is not protected; the call is retried.
     Retrying(Refused),
-    /// It is not protected, and no call is retried.
+    /// The task is not protected, and the call is not retried.
     Stopped(Refused),
 }

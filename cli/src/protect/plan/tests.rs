@@ -3,7 +3,7 @@
 use super::*;
 
 const LEASE: Duration = Duration::from_secs(60);
-/// One piece of work since 0 s, protected at 0 s for a minute.
+/// A script of one piece of work that begins at 0 s and is protected at 0 s for a minute.
 const PROTECTED: &str = "0 begin, 0 Protected 60 -> Protected, ";
 const REASONS: [Reason; 11] = [
     Reason::TaskNotValid,
@@ -27,14 +27,14 @@ fn refused(reason: Reason) -> Refused {
     Refused::new(reason, "why")
 }
 
-/// The reason of this name.
+/// Returns the reason with this name.
 fn reason(name: &str) -> Option<Reason> {
     REASONS
         .into_iter()
         .find(|reason| format!("{reason:?}") == name)
 }
 
-/// The answer that these words denote.
+/// Returns the answer that these words denote.
 fn answer(words: &[&str]) -> Option<PutResult> {
     match words {
         ["Protected"] => Some(PutResult::Protected(None)),
@@ -45,7 +45,7 @@ fn answer(words: &[&str]) -> Option<PutResult> {
     }
 }
 
-/// The plan's next step, and the number of the call if it is one.
+/// Returns the next step of the plan, and its number if it is a call.
 fn next(plan: &mut Plan, now: Duration) -> (String, Option<u64>) {
     match plan.next(now) {
         PlanStep::Put(Put { number, minutes }) => {
@@ -119,7 +119,7 @@ fn play_on(plan: &mut Plan, script: &str) {
     }
 }
 
-/// As [`play`], after [`PROTECTED`].
+/// Plays [`PROTECTED`] and then `script` on a new plan.
 fn play_protected(script: &str) -> Plan {
     play(&[PROTECTED, script].concat())
 }
@@ -292,7 +292,7 @@ fn what_only_an_operator_can_change_is_retried_by_the_next_work_and_logged_once(
 
 #[test]
 fn a_refused_renewal_is_retried_until_the_work_ends_for_any_reason() {
-    // The renewal is logged, as the refusal was.
+    // The successful renewal is logged, because the refusal was.
     play_protected(
         "48 AccessDenied -> Refused, 48 is Protected, 48 Wait(49s), 49 Protected 60 -> Protected",
     );

@@ -116,7 +116,7 @@ fn a_worker_that_shuts_down_gives_a_deferred_message_back_at_once() {
 #[test]
 fn a_failure_of_half_an_hour_moves_no_message_with_one_of_five_receives_left_to_the_dead_letters() {
     for first in 1..=5 {
-        // SQS moves it to the dead-letter queue at the sixth receive.
+        // SQS moves a message to the dead-letter queue at its sixth receive.
         let hidden = (first..=5).map(|count| match deferred(count, 1.0, false) {
             Disposition::Hide(length) => length.as_secs(),
             other => panic!("{other:?}"),

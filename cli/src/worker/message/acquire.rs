@@ -9,9 +9,9 @@ use crate::worker::shutdown::ShutdownWatch;
 use lockstep::contract::{AcquireRequest, AcquireResponse, LockOptions};
 use lockstep::error::Error;
 
-/// Permits of each lock: messages in flight under it, in all workers together.
+/// Permits of each lock: the number of messages that all workers together have in flight under it.
 const PERMITS: i64 = 100;
-/// Attempts to acquire a lock. The holder stays the same, so a retry finds a grant whose response
+/// Most attempts to acquire a lock. The holder is the same in each, so a retry finds a grant whose response
 /// was lost.
 const TRIES: u32 = 3;
 
@@ -19,8 +19,8 @@ impl<Q: Queue> MessageProcessor<Q> {
     /// Creates the acquire request for a once key, with a new holder.
     pub(super) fn request(&self, once_key: String) -> AcquireRequest {
         let lock = lock(&self.lock, &once_key);
-        // Without `maxRunSeconds` and `noProgressSeconds`, which the worker enforces: the table sees the progress only
-        // at each renewal.
+        // `maxRunSeconds` and `noProgressSeconds` are not set, because the worker enforces them: the table
+        // sees the progress only at each renewal.
         let options = LockOptions {
             permits: Some(PERMITS),
             lease_seconds: Some(self.times.seconds()),
@@ -29,13 +29,14 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         AcquireRequest {
             options,
-            // A message that finds its lock full is received again later.
+            // A skip counts as a question before a wait: a message that finds its lock full is received again
+            // later.
             may_wait: true,
             ..AcquireRequest::new(lock, self.identity.new_holder())
         }
     }
 
-    /// Returns the response, and when its request was sent.
+    /// Acquires the lock. Returns the response, and when its request was sent.
     pub(super) async fn acquire(
         &self,
         request: &AcquireRequest,

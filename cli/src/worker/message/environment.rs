@@ -2,7 +2,7 @@
 
 use crate::worker::queue::Message;
 
-/// Most bytes of the attributes in the environment: Linux limits one variable to 128 KiB
+/// Longest value of the variable with the attributes, in bytes. Linux limits one variable to 128 KiB
 /// (`MAX_ARG_STRLEN`, <https://man7.org/linux/man-pages/man2/execve.2.html>).
 const ATTRIBUTES_MAX: usize = 96 * 1024;
 
@@ -24,7 +24,7 @@ pub(super) fn variables(message: &Message) -> Vec<(String, String)> {
             event = "attributes_omitted",
             id,
             bytes,
-            "the attributes are too long for an environment variable: the command does not get them"
+            "the attributes are too long for an environment variable: the command starts without LOCKSTEP_MESSAGE_ATTRIBUTES"
         );
     }
     pairs

@@ -2,19 +2,19 @@
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A lock that each running command holds as a reader. The search for orphans is its writer: it
-/// must not overlap with a command.
+/// A read-write lock that each running command holds as a reader. The search for orphans is its writer,
+/// because it must not run beside a command.
 #[derive(Debug, Default)]
 pub(crate) struct RunningCommands(RwLock<()>);
 
 impl RunningCommands {
-    /// Counts a command as running until the guard is dropped, also by a panic. Waits while a guard
+    /// Counts a command as running until the returned guard is dropped, also by a panic. Waits while a guard
     /// of [`Self::try_idle`] is held.
     pub(super) async fn begin(&self) -> RwLockReadGuard<'_, ()> {
         self.0.read().await
     }
 
-    /// Returns a guard that keeps commands from starting, if no command runs.
+    /// Returns a guard that keeps commands from starting; `None` if a command runs.
     pub(super) fn try_idle(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.0.try_write().ok()
     }

@@ -1,7 +1,8 @@
 //! Runs the command of a message under its grant, releases the lock and acknowledges the message.
 //!
-//! The visibility timeout and the lease are renewed together: whichever ends first, another worker
-//! may take the message, and finds a lease that is live or one that is dead.
+//! The visibility timeout and the lease are renewed together. If the visibility timeout ends first, another
+//! worker may receive the message: it finds a live lease and skips the message, or a dead one and takes the
+//! lock over.
 
 use super::MessageProcessor;
 use super::environment::variables;
@@ -21,14 +22,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Attempts to release a lease that is still held.
+/// Most attempts to release a lease that is still held.
 const RELEASE_TRIES: u32 = 5;
-/// Longest wait for the release before a message is given back at shutdown.
+/// Longest wait for the release before a message is acknowledged at shutdown.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 impl<Q: Queue> MessageProcessor<Q> {
-    /// Runs the command under its grant. If no process can be started, the message is deferred:
-    /// that is not its own failure, and would meet every message.
+    /// Runs the command under its grant. If no process can be started, the message is deferred, because every
+    /// other message would fail in the same way.
     pub(super) async fn work(
         &self,
         message: &Message,
@@ -37,13 +38,13 @@ impl<Q: Queue> MessageProcessor<Q> {
         health: HealthSignal,
     ) -> Kind {
         let (id, grant) = (&message.id, &held.grant);
-        // The signal came while the lock was asked for. A command that is started now would be
-        // stopped at once.
+        // The signal came while the lock was being acquired. A command that starts now would be stopped at
+        // once.
         if shutdown.is_stopping() {
             tracing::info!(
                 event = "message_given_back",
                 id,
-                "given back: the worker shuts down"
+                "message given back to the queue: the worker is shutting down"
             );
             let (outcome, by) = (ReleaseOutcome::Failed, Instant::now() + RELEASE_WITHIN);
             self.finish(message, held, outcome, Disposition::GIVE_BACK, by)
@@ -51,8 +52,8 @@ impl<Q: Queue> MessageProcessor<Q> {
             self.metrics.count(Kind::GivenBack, None);
             return Kind::GivenBack;
         }
-        // Not before the orphans of another command are killed: a new process might be taken for
-        // one.
+        // Waits until the orphans of another command are killed: a new process might be taken for one of
+        // them.
         let running = self.running_commands.begin().await;
         let mut command = match self.start(message, held) {
             Ok(command) => command,
@@ -77,7 +78,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         let run = self.run(message, held, shutdown.clone(), &mut command);
         let (cause, lease_end) = run.await;
         drop(running);
-        // While other commands run, an orphan without a mark may be theirs. None starts meanwhile.
+        // While other commands run, an orphan without a mark may belong to one of them. No command starts
+        // while `idle` is held.
         let idle = self.running_commands.try_idle();
         let end = command.end(idle.is_some()).await;
         drop(idle);
@@ -85,7 +87,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         let (outcome, disposition, kind) = after_end(end, cause, self.backoff(message));
         log_end(&message.id, took, kind, (end, cause), disposition);
         let by = if shutdown.is_stopping() {
-            // The container has to end within `stopTimeout`; the lease frees the lock in any case.
+            // The container has to end within its `stopTimeout`. If the release fails, the lock is free when
+            // its lease ends.
             lease_end.min(Instant::now() + RELEASE_WITHIN)
         } else {
             lease_end
@@ -95,7 +98,8 @@ impl<Q: Queue> MessageProcessor<Q> {
         kind
     }
 
-    /// Supervises the command. Returns why it was stopped, and when its lease ends.
+    /// Supervises the command. Returns why it was stopped, if it was, and when it has to be dead unless
+    /// another renewal comes.
     async fn run(
         &self,
         message: &Message,
@@ -113,7 +117,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         let renewing = renewer.renew_and_notify(on_renewed);
         let extending = extend(&*self.queue, message, self.hide, renewed.clone());
-        // A lost lease ends the extension of the visibility timeout too.
+        // When the lease is lost, the visibility timeout is not extended any more either.
         let both = async {
             tokio::select! {
                 lost = renewing => lost,
@@ -140,9 +144,9 @@ impl<Q: Queue> MessageProcessor<Q> {
         GuardedCommand::start(&message.id, guards, self.limits, spec)
     }
 
-    /// Releases the lock, then acknowledges the message: if this process dies in between, the
-    /// message is received again, and its outcome is in the table. If the table does not answer
-    /// until `by`, the message is acknowledged first.
+    /// Releases the lock, then acknowledges the message. If this process dies in between, the message is
+    /// received again, and the table has its outcome. If the table has not answered by `by`, the message is
+    /// acknowledged before the release is done.
     async fn finish(
         &self,
         message: &Message,
@@ -151,13 +155,14 @@ impl<Q: Queue> MessageProcessor<Q> {
         disposition: Disposition,
         by: Instant,
     ) {
-        // A message that is left has lost its lease, so its release can only find that out.
+        // A message with this disposition has lost its lease, so a release can only report that.
         let tries = if disposition == Disposition::Leave {
             1
         } else {
             RELEASE_TRIES
         };
-        // No message: SQS delivers a message that failed again, and the dead-letter queue has an alarm.
+        // People get no message on a failure: SQS delivers a failed message again, and the dead-letter queue
+        // has an alarm.
         let end = (outcome, None);
         let mut releasing = pin!(held.release(&*self.locks, end, tries));
         tokio::select! {
@@ -189,7 +194,7 @@ fn log_end(
                 event = "message_given_back",
                 id,
                 seconds,
-                "given back: the worker shuts down"
+                "message given back to the queue: the worker is shutting down"
             );
         }
         _ => {

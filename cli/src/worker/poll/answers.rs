@@ -1,7 +1,8 @@
-//! How the loop handles each event.
+//! Handles each event of the loop.
 //!
-//! At the start a queue or a table that refuses the worker ends it: the deployment fails, and not
-//! its messages. Later the same answer is trouble that may pass, and opens the circuit breaker.
+//! If the queue or the table denies access at the start, the worker ends: the deployment fails, instead of
+//! its messages. Later, the same answer counts as a temporary failure. A failure of the table opens the
+//! circuit breaker, and a failure of the queue begins a pause.
 
 use super::health::{Health, HealthSignal};
 use super::{Done, IDLE_AFTER, Poll, Probed, Received, Unusable, Work};
@@ -35,7 +36,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         Ok(())
     }
 
-    /// Dispatches messages. Those that arrive after the signal are given back at once.
+    /// Dispatches received messages. After the signal, gives them back at once.
     pub(super) fn on_received(&mut self, answer: Received) -> Result<(), Unusable> {
         let messages = match answer {
             Ok(messages) => messages,
@@ -52,8 +53,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         self.breaker.receive_succeeded();
         for message in messages {
             let work = Arc::clone(&self.work);
-            // The poll was under way at the signal. Its messages are hidden from other receivers
-            // until they are given back.
+            // The receive was under way at the signal. Its messages are hidden from other workers until they
+            // are given back.
             if self.shutdown.is_some() {
                 self.running.spawn(work.give_back(message));
             } else {
@@ -72,7 +73,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             tracing::error!(
                 event = "message_panicked",
                 %error,
-                "message abandoned: it becomes visible when its visibility timeout ends"
+                "the processing of a message panicked: the message becomes visible when its visibility timeout ends"
             );
             Done {
                 kind: Kind::Failed,
@@ -94,7 +95,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         if let Some(pause) = pause.filter(|_| self.shutdown.is_none()) {
             tracing::warn!(
                 event = "circuit_opened",
-                "circuit breaker open: no message is received for {pause:.1?}"
+                "the circuit breaker has opened: no message is received for {pause:.1?}"
             );
         }
     }

@@ -8,10 +8,10 @@
 //!         it does not                       failure
 //! ```
 //!
-//! Each receive brings a message closer to the dead-letter queue, so an open breaker first probes
-//! the table without a message, and then receives one. It receives no other until that one has sent
-//! its health signal. The same holds for messages that were in flight when the breaker opened.
-//! Pure: the caller passes the time.
+//! Each receive brings a message closer to the dead-letter queue. So an open breaker first probes the table
+//! without a message, and then receives a single one. It receives no other message until that one has sent
+//! its health signal. It also waits for the health signals of the messages that were in flight when it
+//! opened. Pure: the caller passes the time.
 
 use super::health::Health;
 use crate::platform::clock::Instant;
@@ -24,28 +24,28 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_sec
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing, until a health signal or the end of the pause.
+    /// Do nothing, until a health signal comes or the pause ends.
     Wait,
     /// Check that the table answers.
     Probe,
-    /// Receive at most that many messages.
+    /// Receive at most this many messages.
     Receive(usize),
 }
 
-/// A circuit breaker for receives: closed without `failures`, half-open with failures and
-/// `is_probed`, otherwise open.
+/// A circuit breaker for receives. It is closed while `failures` is 0. Otherwise it is half-open if
+/// `is_probed` is true, and open if not.
 #[derive(Debug)]
 pub(super) struct CircuitBreaker {
     backoff: Backoff,
     /// Consecutive failed receives.
     receive_failures: u32,
-    /// Consecutive times that the breaker opened.
+    /// Number of consecutive times that the breaker has opened.
     failures: u32,
-    /// Messages in flight without a health signal yet.
+    /// Number of messages in flight that have not sent their health signal yet.
     undecided: usize,
     /// Whether the table has answered a probe since the last failure.
     is_probed: bool,
-    /// Neither a probe nor a receive before then.
+    /// The end of the pause: neither a probe nor a receive is made before it.
     resume_at: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Returns what to do next if there is room for that many messages.
+    /// Returns what to do next, with room for this many messages.
     pub(super) fn step(&self, room: usize) -> Step {
         let is_closed = self.failures == 0;
         if room == 0 || self.resume_at.is_some() || !is_closed && self.undecided > 0 {
@@ -106,7 +106,7 @@ impl CircuitBreaker {
         self.undecided += 1;
     }
 
-    /// Records the health signal of a message. Returns the length of the pause that begins, if any.
+    /// Records the health signal of a message. Returns the length of the pause, if one begins.
     pub(super) fn record_health(&mut self, health: Health, now: Instant) -> Option<Duration> {
         self.undecided = self.undecided.saturating_sub(1);
         match health {
@@ -117,15 +117,14 @@ impl CircuitBreaker {
         None
     }
 
-    /// Records whether the table answered a probe. Returns the length of the pause that begins, if
-    /// any.
+    /// Records whether the table answered a probe. Returns the length of the pause, if one begins.
     pub(super) fn record_probe(&mut self, answers: bool, now: Instant) -> Option<Duration> {
         self.is_probed = answers;
         if answers { None } else { self.open(now) }
     }
 
-    /// Opens the breaker. Further failures within the pause count as the same one and do not extend
-    /// it.
+    /// Opens the breaker, and returns the length of its pause. Further failures within the pause count as the
+    /// same failure and do not extend it.
     fn open(&mut self, now: Instant) -> Option<Duration> {
         self.is_probed = false;
         if self.failures > 0 && self.resume_at.is_some() {

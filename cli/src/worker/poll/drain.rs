@@ -1,7 +1,7 @@
-//! Drains the loop after a signal, until no message is left or its time is over.
+//! Drains the loop after a signal, until no message is left or the grace period is over.
 //!
-//! Commands may finish within the grace. What is not done then is stopped, and its message given
-//! back.
+//! Commands may finish within the first part of the grace period. Those that have not finished are stopped
+//! then, and their messages are given back.
 
 use super::{Ended, Poll, Work};
 use crate::platform::clock::Instant;
@@ -13,7 +13,7 @@ use std::future::pending;
 use std::time::Duration;
 
 impl<Q: Queue, W: Work> Poll<Q, W> {
-    /// Begins the shutdown, or escalates it.
+    /// Begins the shutdown at the first signal, and moves it to its next phase at each further one.
     pub(super) fn on_signal(&mut self, signal: Signal, grace: Duration) {
         let now = Instant::now();
         let at_work = self.running.len();
@@ -25,12 +25,12 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             event = "signal_received",
             %signal,
             at_work,
-            "no more messages are received"
+            "the worker is shutting down: no more messages are received"
         );
         self.advance_shutdown();
     }
 
-    /// Receives no more: the deployment that replaces this worker waits for its messages.
+    /// Stops receiving. The deployment that replaces this worker waits until its messages are finished.
     pub(super) fn on_replaced(&mut self, by: &str) {
         self.is_replaced = true;
         tracing::info!(
@@ -41,8 +41,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         );
     }
 
-    /// Publishes the phase. A ReceiveMessage call continues as long as commands may finish: if its
-    /// connection were cut, the queue could hide messages that no worker has received.
+    /// Publishes the phase of the shutdown. A ReceiveMessage call under way continues while commands may
+    /// finish: if its connection were cut, SQS could hide messages that no worker has received.
     pub(super) fn advance_shutdown(&mut self) {
         let next = self.shutdown.map(|end| end.phase(Instant::now()));
         let next = next.unwrap_or_default();
@@ -56,7 +56,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
         }
     }
 
-    /// Counts the last message out. The task stays protected if another message is in flight.
+    /// Counts the last message out of the protection. The task stays protected if another message is in
+    /// flight.
     pub(super) async fn unprotect(&mut self) {
         if let Some((in_flight, _)) = self.lingering.take() {
             in_flight.end().await;
@@ -69,7 +70,7 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
             tracing::error!(
                 event = "messages_abandoned",
                 messages = lost,
-                "not given back in time: they become visible when their visibility timeout ends"
+                "messages were not given back before the worker had to end: they become visible when their visibility timeout ends"
             );
         }
         self.unprotect().await;
@@ -77,7 +78,8 @@ impl<Q: Queue, W: Work> Poll<Q, W> {
     }
 }
 
-/// Returns when `shutdown` has exceeded its time.
+/// Returns when `shutdown` has exceeded its time, with the signal that began it; never returns without a
+/// shutdown.
 pub(super) async fn overdue(shutdown: Option<Shutdown>) -> Signal {
     match shutdown {
         Some(shutdown) => {

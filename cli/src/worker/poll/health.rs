@@ -1,12 +1,13 @@
-//! Health of the dependencies that all messages share: the lock table, a message's lock, the
-//! protection of the task, the start of a process.
+//! The health of the dependencies that all messages share: the lock table, the lock of a message, the
+//! protection of the task, and the start of a process.
 
 use tokio::sync::mpsc::UnboundedSender;
 
 /// The health that a message observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// All work: the command has begun, or the lock table answered that it need not.
+    /// All of them work: the command has started, or the lock table has answered that the message is not to
+    /// run.
     Ok,
     /// One of them fails, and another message would fail on it too.
     Failing,
@@ -14,13 +15,13 @@ pub(crate) enum Health {
     Unknown,
 }
 
-/// Sends the [`Health`] that one message observed. Sends [`Health::Unknown`] on drop, so also if
-/// the message's task panics.
+/// Sends the [`Health`] that one message observed, once. Sends [`Health::Unknown`] if it is dropped before,
+/// also by a panic of the message's task.
 #[derive(Debug)]
 pub(crate) struct HealthSignal(Option<UnboundedSender<Health>>);
 
 impl HealthSignal {
-    /// Creates a signal that is sent once.
+    /// Creates a signal that is sent to `sender`.
     pub(super) fn new(sender: &UnboundedSender<Health>) -> Self {
         Self(Some(sender.clone()))
     }

@@ -9,13 +9,14 @@ use tokio::time::timeout;
 
 type Received = Result<Vec<Message>, QueueError>;
 
-/// A queue that returns its `answers`, one for each receive, and then nothing.
+/// A queue that returns its `answers`, one for each receive, and after them nothing until `empty` is
+/// notified.
 #[derive(Default)]
 struct Script {
     answers: Mutex<VecDeque<Received>>,
     /// How many messages each receive requested.
     asked: Mutex<Vec<u8>>,
-    /// Ends a receive for which there is no answer.
+    /// Ends a receive for which no answer is left.
     empty: Notify,
 }
 
@@ -47,7 +48,7 @@ struct Notes {
     given_back: Mutex<Vec<String>>,
     go: Notify,
     fail: Notify,
-    /// The results of probes, one after the other. All later ones succeed.
+    /// The results of the next probes. All later probes succeed.
     probes: Mutex<VecDeque<Probed>>,
     /// Whether probes never return.
     is_silent: bool,
@@ -125,7 +126,7 @@ struct Scene {
     ended: End,
 }
 
-/// A loop with room for so many messages, over these messages of one id.
+/// Starts a loop with room for this many messages, over these counts of messages with one id.
 fn begin<const N: usize>(room: u8, received: [(usize, &str); N]) -> Scene {
     let answers = received.map(|(count, id)| Ok(messages(count, id)));
     begin_with(room, answers, Notes::default())
@@ -162,7 +163,7 @@ impl Scene {
         }
     }
 
-    /// Runs all tasks as far as they get.
+    /// Lets all other tasks run until they wait.
     async fn settled(&self) {
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -193,7 +194,7 @@ impl Scene {
         self.signals.send(signal).unwrap();
     }
 
-    /// The signal that ended the loop, and how many messages were of these kinds.
+    /// Returns the signal that ended the loop, and the numbers of messages of these kinds.
     async fn end<const N: usize>(self, kinds: [Kind; N]) -> (Signal, [u64; N]) {
         let (ended, tally) = self.ended.await.unwrap().unwrap();
         let Ended::Signal(signal) = ended else {
@@ -232,7 +233,7 @@ async fn a_worker_that_is_replaced_finishes_its_messages_and_receives_no_more() 
     scene.settled().await;
     scene.work.go.notify_one();
     scene.settled().await;
-    // The poll that was under way brings another one.
+    // The receive that was under way brings another message.
     scene.queue.empty.notify_one();
     scene.begun(2).await;
     scene.work.go.notify_one();
@@ -367,7 +368,7 @@ async fn a_pending_probe_does_not_delay_the_shutdown() {
     assert!(queue.asked.lock().unwrap().is_empty());
 }
 
-/// A loop with room for three messages that has failed, and has received one message after that.
+/// Returns a loop with room for three messages that has failed, and has received one message after that.
 async fn half_open(id: &str) -> Scene {
     let scene = begin(3, [(3, "failing"), (1, id)]);
     scene.begun(4).await;

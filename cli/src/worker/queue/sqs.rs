@@ -1,4 +1,4 @@
-//! The queue on SQS. No other file uses its client.
+//! The queue on SQS. No other file of the worker uses the SQS client.
 
 use super::{Message, Queue, QueueError};
 use crate::platform::clock::Instant;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::error::Error;
 use std::time::Duration;
 
-/// Time for the response after the long poll.
+/// Time for the response after the end of the long poll.
 const MARGIN: Duration = Duration::from_secs(5);
 /// Longest error text, in characters.
 const TEXT_MAX: usize = 300;
@@ -67,7 +67,7 @@ impl Queue for Sqs {
         hide: Duration,
     ) -> Result<Vec<Message>, QueueError> {
         let sent = Instant::now();
-        // One attempt: the response to an abandoned one may hide messages that no worker has
+        // One attempt only: the response to an abandoned attempt may hide messages that no worker has
         // received.
         let limit = wait + MARGIN;
         let timeouts = TimeoutConfig::builder()
@@ -95,7 +95,7 @@ impl Queue for Sqs {
         Ok(messages.filter_map(|one| parse(one, sent)).collect())
     }
 
-    // The time counts from this call and replaces what was left.
+    // The time counts from this call, and replaces what was left of the visibility timeout.
     async fn hide(&self, message: &Message, length: Duration) -> Result<(), QueueError> {
         let request = self.client.change_message_visibility();
         let request = request
@@ -116,8 +116,8 @@ impl Queue for Sqs {
     }
 }
 
-/// `maxReceiveCount` of a redrive policy, a number or a string. One without it counts as one that never moves a
-/// message.
+/// Returns `maxReceiveCount` of a redrive policy, a number or a string. A policy without it counts as one
+/// that never moves a message.
 fn max_receives(policy: &str) -> u32 {
     let policy: Value = serde_json::from_str(policy).unwrap_or_default();
     let count = &policy["maxReceiveCount"];
@@ -129,8 +129,8 @@ fn seconds(length: Duration) -> i32 {
     i32::try_from(length.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// Returns none for a message without id or receipt handle, which could be neither logged nor
-/// deleted. SQS sends none.
+/// Converts a message of the SDK. Returns `None` for a message without an id or a receipt handle, because it
+/// could be neither logged nor deleted. SQS sends no such message.
 fn parse(message: SqsMessage, received: Instant) -> Option<Message> {
     let system = message.attributes.unwrap_or_default();
     let number = |name| system.get(&name).and_then(|text| text.parse::<u64>().ok());
@@ -149,7 +149,7 @@ fn parse(message: SqsMessage, received: Instant) -> Option<Message> {
     })
 }
 
-/// Converts an SDK error. Never includes the raw response, which may contain message bodies.
+/// Converts an SDK error. The text never contains the raw response, which may have message bodies in it.
 fn queue_error<E>(error: &SdkError<E>) -> QueueError
 where
     E: Error + ProvideErrorMetadata + 'static,
@@ -168,9 +168,9 @@ where
     classify(code, text.chars().take(TEXT_MAX).collect())
 }
 
-/// Classifies an error code
-/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>, and the
-/// errors of each action).
+/// Classifies an error code by what the worker can do about it
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>, and the errors
+/// of each action).
 fn classify(code: Option<&str>, text: String) -> QueueError {
     match code {
         Some(

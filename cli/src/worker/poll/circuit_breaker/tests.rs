@@ -1,10 +1,10 @@
 use super::*;
 
 const NOW: Instant = Instant::from_millis(1_000);
-/// A failure, its pause and a probe that the table answers.
+/// A script of a failure, its pause and a probe that the table answers.
 const HALF_OPEN: &str = "sent failing resume answers ";
 
-/// A closed breaker without pauses, whose table has answered.
+/// Returns a closed breaker without pauses, whose table has answered.
 fn closed() -> CircuitBreaker {
     let mut breaker = CircuitBreaker::with(Backoff::new(Duration::ZERO, Duration::ZERO, 7));
     breaker.record_probe(true, NOW);
@@ -47,7 +47,7 @@ fn play(mut breaker: CircuitBreaker, script: &str) -> CircuitBreaker {
 
 #[test]
 fn the_table_is_probed_before_the_first_receive() {
-    // After a failed probe one message is received.
+    // After a failed probe, the first receive is of one message.
     play(
         CircuitBreaker::new(7),
         "5=probe silent 5=wait resume 5=probe answers 5=1",
