@@ -1,12 +1,13 @@
-//! The SDK's configuration: Region, credentials and endpoints, as any other command of AWS finds them.
+//! The configuration of the AWS SDK: Region, credentials and endpoints, found where other AWS tools find
+//! them.
 //!
 //! ```text
 //!  variables ─▶ profile ─▶ container ─▶ instance      the first that has a Region, and the first with credentials
 //! ```
 //!
-//! The SDK knows all sources of credentials but MFA codes, which [`mfa`] asks for. What is here makes each mistake
-//! one line that names the setting, before the first request. Where variables have the Region and keys, nothing
-//! else is read for them.
+//! The SDK supports all sources of credentials except MFA codes, which [`mfa`] asks for. The modules here
+//! report each mistake in one line that names the setting, before the first request. If variables have the
+//! Region and the keys, no other source is read for them.
 
 mod ahead;
 mod container;
@@ -45,30 +46,34 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest wait for the credentials of a container. After it, the first request waits for them.
+/// Longest wait for the credentials of a container at the start. If they are later, the first request waits
+/// for them.
 const CREDENTIALS_WITHIN: Duration = Duration::from_secs(6);
 
-/// After this time a log line says what is waited for.
+/// Time after which a log line says which credentials are waited for.
 const CREDENTIALS_SLOW: Duration = Duration::from_secs(6);
 
-/// Longest wait for other credentials: a process may ask for something. The SDK's own providers give up in seconds.
+/// Longest wait for credentials from any other source, because a credential process may ask a person for
+/// something. The providers of the SDK itself give up within seconds.
 const CREDENTIALS_OF_PEOPLE_WITHIN: Duration = Duration::from_secs(300);
 
-/// The configuration that all AWS clients share, and where its Region is from.
+/// The configuration that all AWS clients share, and the source of its Region.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) sdk: SdkConfig,
     pub(crate) region: Region,
 }
 
-/// Loads the configuration of a process that guards work. Credentials that are late are left to the first request.
+/// Loads the configuration of a process that guards work. If the credentials are late, the first request
+/// waits for them.
 ///
 /// # Errors
-/// The exit code, and why there is no Region, or why there are no credentials: without them no request can be signed,
-/// and no retry helps.
+/// The exit code, and why there is no Region or why there are no credentials. Without credentials no request
+/// can be signed, and no retry helps.
 pub(crate) async fn sdk_config() -> Result<SdkConfig, EarlyExit> {
-    // A function decides in six seconds. A process has time for a table whose answers take seconds, and a proxy or a
-    // table far away takes several of its round trips to connect.
+    // A Lambda function has to decide within six seconds. A process has more time, for a table that takes
+    // seconds to answer. A connection through a proxy, or to a table far away, takes several of its round
+    // trips.
     let patient = timeouts()
         .to_builder()
         .connect_timeout(Duration::from_secs(2))
@@ -81,10 +86,10 @@ pub(crate) async fn sdk_config() -> Result<SdkConfig, EarlyExit> {
     Ok(loaded.sdk)
 }
 
-/// Loads the configuration of an operator's command, which may be far from its Region.
+/// Loads the configuration of an operator's command, which may run far from its Region.
 ///
 /// # Errors
-/// As [`sdk_config`], and why credentials are late.
+/// The errors of [`sdk_config`], and why credentials are late.
 pub(crate) async fn operators_config() -> Result<Loaded, EarlyExit> {
     let far = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(5))
@@ -96,7 +101,7 @@ pub(crate) async fn operators_config() -> Result<Loaded, EarlyExit> {
     }
 }
 
-/// The configuration, and the temporary failure of the credentials, if they failed.
+/// Loads the configuration. Also returns the failure of the credentials, if that is temporary.
 async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
     if let Some(name) = not_text() {
@@ -126,7 +131,7 @@ async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), Earl
         Ok((http, sdk))
     };
     let (mut http, mut sdk) = load(None).await.map_err(wrong)?;
-    // The SDK knows the setting and does not use it.
+    // The SDK reads the setting `ca_bundle`, but does not use it.
     if let Some(bundle) = setting(&sdk, "ca_bundle") {
         (http, sdk) = load(Some(bundle)).await.map_err(wrong)?;
     }
@@ -164,7 +169,8 @@ fn no_credentials(Failure { text, kind }: Failure) -> EarlyExit {
     }
 }
 
-/// The credentials, and why they are not there yet, if they are not. `profiles` is `None` if variables have keys.
+/// Loads the first credentials. Returns a provider of credentials, and why they are late, if they are.
+/// `profiles` is `None` if variables have the keys.
 async fn resolve(
     sdk: &SdkConfig,
     provider: SharedCredentialsProvider,
@@ -184,13 +190,13 @@ async fn resolve(
     let credentials = Ahead::after(None, provider);
     match in_time(credentials.provide(), profiles.as_ref()).await {
         Ok(_) => Ok((credentials, None)),
-        // What is late is still being loaded.
+        // The load of late credentials goes on.
         Err(failure) if failure.kind == Kind::Temporary => Ok((credentials, Some(failure))),
         Err(failure) => Err(failure),
     }
 }
 
-/// Waits for `load`, which reads `profiles`, within the time limit of their source.
+/// Waits for `load` within the time limit of the source of the credentials, which is found in `profiles`.
 async fn in_time(
     load: impl Future<Output = provider::Result>,
     profiles: Option<&Profiles>,
@@ -213,9 +219,10 @@ async fn in_time(
     }
 }
 
-/// A setting of the chosen profile, as the SDK has read it.
+/// Returns a setting of the chosen profile, as the SDK has read it.
 fn setting(sdk: &SdkConfig, name: &str) -> Option<String> {
-    // The key of a service's setting is the only way to the profile. No variable has this name.
+    // A key of a service's setting is the only access to the profile that the SDK gives. The name of its
+    // variable is empty, so only the profile is read.
     let key = ServiceConfigKey::builder()
         .service_id("Lockstep")
         .env("")
@@ -223,7 +230,7 @@ fn setting(sdk: &SdkConfig, name: &str) -> Option<String> {
     sdk.service_config()?.load_config(key.build().ok()?)
 }
 
-/// The configuration of a provider, with the settings of `sdk`.
+/// Returns the configuration of a provider of credentials, with the settings of `sdk`.
 fn provider_config(sdk: &SdkConfig, http: SharedHttpClient) -> ProviderConfig {
     let mut conf = ProviderConfig::without_region()
         .with_region(sdk.region().cloned())

@@ -1,7 +1,7 @@
-//! What the kernel does for the parent of processes. Only Linux does: other systems build the operators'
-//! commands, and those that guard processes refuse to start there.
+//! What the kernel does for the parent of processes. Only Linux does it: on other systems only the operators'
+//! subcommands run, and those that guard processes refuse to start.
 
-/// This program, even where its file was replaced or is not in `PATH`.
+/// The path of this program, also if its file was replaced or is not in `PATH`.
 pub(crate) const SELF: &str = "/proc/self/exe";
 
 #[cfg(target_os = "linux")]
@@ -11,26 +11,26 @@ mod kernel {
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
     use nix::unistd::Pid;
 
-    /// Has the kernel kill this process when its parent ends, and returns whether it will
+    /// Makes the kernel kill this process when its parent ends, and returns whether that was possible
     /// (<https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html>).
     pub(crate) fn die_with_parent() -> bool {
         set_pdeathsig(Signal::SIGKILL).is_ok()
     }
 
-    /// Makes this process the parent of orphans below it
+    /// Makes this process the parent of all descendants that lose theirs
     /// (<https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html>).
     pub(crate) fn adopt_orphans() {
         set_child_subreaper(true).ok();
     }
 
-    /// Finds how a child has ended, without reaping it: until then the kernel does not reuse its id and its
-    /// group's.
+    /// Returns how a child has ended, without reaping it. Until it is reaped, the kernel reuses neither its
+    /// id nor the id of its group.
     pub(crate) fn peek_exit(pid: Pid) -> nix::Result<WaitStatus> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         waitid(Id::Pid(pid), flags)
     }
 
-    /// Whether Ctrl-Z stopped a child in `group` since the last call.
+    /// Returns whether Ctrl-Z has stopped a child in `group` since the last call.
     pub(crate) fn is_stopped(group: Pid) -> bool {
         let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
         let stopped = waitid(Id::PGid(group), flags);

@@ -1,11 +1,11 @@
-//! Monotonic time that includes suspend.
+//! Monotonic time, which goes on while the machine is suspended.
 
 use nix::time::{ClockId, clock_gettime};
 use std::future::pending;
 use std::ops::Add;
 use std::time::Duration;
 
-/// The clock that goes on while the machine is suspended: on macOS that is the monotonic one.
+/// The clock that goes on while the machine is suspended. On macOS that is the monotonic clock.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
 #[cfg(not(target_os = "linux"))]
@@ -24,22 +24,23 @@ impl Instant {
         Self(now.map(Duration::from).unwrap_or_default())
     }
 
-    /// The time `millis` milliseconds after the start of the machine.
+    /// Returns the time `millis` milliseconds after the start of the machine.
     pub(crate) const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// Milliseconds since the start of the machine.
+    /// Returns the milliseconds since the start of the machine.
     pub(crate) fn millis(self) -> u64 {
         u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The time left until then; zero if it has passed.
+    /// Returns the time left until this time; zero if it has passed.
     pub(crate) fn left(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
 
-    /// Returns at that time. Sleeps at most 5 s at once, which bounds the delay after a suspend.
+    /// Returns at this time. Sleeps at most 5 s at once, which bounds the delay after the machine was
+    /// suspended.
     pub(crate) async fn reached(self) {
         loop {
             let left = self.left();
@@ -67,7 +68,7 @@ pub(crate) async fn reached(time: Option<Instant>) {
     }
 }
 
-/// The earlier of two times, or the only one.
+/// Returns the earlier of two times, or the only one.
 pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }

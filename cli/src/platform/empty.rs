@@ -1,10 +1,10 @@
-//! The environment that is read: without empty variables, which count as unset, and with a home.
+//! Removes empty variables, which count as unset, from the environment, and sets `HOME` if it has none.
 //!
-//! The flags, the SDK and the certificate stores read the environment each for itself, and some take an empty
-//! variable for a value: a Region without a name, or the URL of an endpoint. The SDK also takes the current directory
-//! for a home if `HOME` has none. So a process with such an environment starts itself again with another one, before
-//! anything is read. Nearly all processes have none, and lose no time. The commands that `lockstep` starts get the
-//! environment that this process was given.
+//! The flags, the SDK and the certificate stores each read the environment themselves, and some use an empty
+//! variable as a value, such as a Region without a name or the URL of an endpoint. Without `HOME`, the SDK
+//! uses the current directory as the home. So a process with such an environment executes itself again with a
+//! corrected one, before anything is read. Nearly all processes have no such environment, and lose no time.
+//! The commands that `lockstep` starts get the environment that this process was given.
 
 use super::home;
 use std::env;
@@ -13,19 +13,19 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Holds the names of the variables that were left out, with a comma between two.
+/// The variable that holds the names of the removed variables, separated by commas.
 const LEFT_OUT: &str = "LOCKSTEP_EMPTY_VARIABLES";
 
 const HOME: &str = "HOME";
 
-/// Stands among the names for a `HOME` that was not set at all.
+/// The entry among these names for a `HOME` that was not set at all.
 const NO_HOME: &str = "-HOME";
 
-/// Starts this program again without its empty variables and with a home, in the same process. Returns if it has no
-/// empty one, and a home.
+/// Executes this program again, in the same process, without its empty settings and with a home. Returns if
+/// no setting is empty and `HOME` is set.
 ///
 /// # Errors
-/// Why the program cannot be started again.
+/// Why the program cannot be executed again.
 pub(crate) fn leave_out() -> Result<(), String> {
     let variables = env::vars_os().filter(|(_, value)| value.is_empty());
     let names = variables.filter_map(|(name, _)| name.into_string().ok());
@@ -51,21 +51,26 @@ pub(crate) fn leave_out() -> Result<(), String> {
     let names = names.join(",");
     let error = again.args(arguments).env(LEFT_OUT, &names).exec();
     Err(if names == NO_HOME {
-        format!("HOME is not set, and lockstep cannot be started again with it ({error}); set it")
+        format!(
+            "HOME is not set, and lockstep cannot be started again with a value for it ({error}); set HOME"
+        )
     } else {
-        format!("{names}: an empty variable cannot be left out ({error}); unset it")
+        format!(
+            "{names}: lockstep cannot be started again without these empty variables ({error}); unset them"
+        )
     })
 }
 
-/// The name of a setting that is not UTF-8: all who read it take it for unset.
+/// Returns the name of a setting whose value is not UTF-8, if there is one: every reader would take it for
+/// unset.
 pub(crate) fn not_text() -> Option<String> {
-    // The file of certificates may have any name.
+    // The path of a certificate file may have any bytes.
     let is_text = |name: &str| is_setting(name) && !name.starts_with("SSL_CERT_");
     let mut names = env::vars_os().filter(|(_, value)| value.to_str().is_none());
     names.find_map(|(name, _)| name.into_string().ok().filter(|name| is_text(name)))
 }
 
-/// Gives `command` the variables that this process was given.
+/// Gives `command` the variables that this process was given: sets the removed ones again.
 pub(crate) fn give_back(command: &mut Command) {
     command.env_remove(LEFT_OUT);
     let names = super::env::variable(LEFT_OUT).unwrap_or_default();
@@ -78,16 +83,17 @@ pub(crate) fn give_back(command: &mut Command) {
     }
 }
 
-/// Whether `lockstep` or the SDK reads this variable as a setting.
+/// Returns whether `lockstep` or the SDK reads this variable as a setting.
 fn is_setting(name: &str) -> bool {
     let prefixes = ["AWS_", "LOCKSTEP_", "SSL_CERT_"];
     name == HOME || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The file of this program by its own name, which is then the name of the process; on Linux this file, even where it
-/// was replaced.
+/// Returns the path of this program's file. On Linux that is `/proc/self/exe` if the file was replaced.
+/// Otherwise it is the file's own path, so that the process keeps its name.
 ///
-/// Without `/proc`, the path that this program was called by. Then a command is refused for that.
+/// Without `/proc`, it is the path that this program was called by, if that is absolute. A command that has
+/// to start processes is then refused, because it needs `/proc`.
 fn own_file() -> PathBuf {
     let this: PathBuf = super::children::SELF.into();
     let Ok(named) = env::current_exe() else {

@@ -1,4 +1,4 @@
-//! Environment variables, randomness and scratch directories.
+//! Environment variables, random values and scratch folders.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 pub(crate) use lockstep::config::variable;
 
-/// A random id of 12 hexadecimal digits.
+/// Returns a random id of 12 hexadecimal digits.
 #[expect(clippy::disallowed_methods, reason = "the one source of randomness")]
 pub(crate) fn random_id() -> String {
     format!("{:012x}", fastrand::u64(..) >> 16)
 }
 
-/// An unguessable id of 32 hexadecimal digits, from `/dev/urandom`.
+/// Returns an unguessable id of 32 hexadecimal digits, from `/dev/urandom`.
 ///
 /// # Errors
 /// When `/dev/urandom` cannot be read.
@@ -22,20 +22,20 @@ pub(crate) fn secret_id() -> Result<String, std::io::Error> {
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// A random seed for jitter, so that competing processes do not retry at the same time.
+/// Returns a random seed for jitter, so that competing processes do not retry at the same time.
 #[expect(clippy::disallowed_methods, reason = "the one source of randomness")]
 pub(crate) fn seed() -> u64 {
     fastrand::u64(..)
 }
 
-/// A random number from 0 (inclusive) to 1 (exclusive).
+/// Returns a random number from 0 (inclusive) to 1 (exclusive).
 #[expect(clippy::disallowed_methods, reason = "the one source of randomness")]
 pub(crate) fn random_fraction() -> f64 {
     fastrand::f64()
 }
 
-/// Directories for a FIFO, best first: with a read-only root file system, only `/dev/shm` may be
-/// writable.
+/// Returns the folders for a FIFO, in the order in which they are tried. If the root file system is
+/// read-only, only `/dev/shm` may be writable.
 pub(crate) fn scratch_folders() -> Vec<PathBuf> {
     let chosen = variable("TMPDIR").into_iter().map(PathBuf::from);
     chosen

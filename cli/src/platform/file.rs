@@ -1,13 +1,13 @@
-//! Files that are written whole.
+//! Writes files whole or not at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes the file whole or not at all: under another name beside it, which is then renamed. A link is followed,
-/// and a file that is there keeps its permissions. A pipe or a device is written to as it is.
+/// Writes `text` to the file whole or not at all: writes a new file beside it, and renames that. Follows a
+/// symbolic link, and keeps the permissions of an existing file. Writes directly to a pipe or a device.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written. An existing file is then unchanged.
 pub(crate) fn write_whole(out: &Path, text: &str) -> std::io::Result<()> {
     if fs::metadata(out).is_ok_and(|found| !found.is_file()) {
         return fs::write(out, text);

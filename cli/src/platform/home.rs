@@ -1,8 +1,8 @@
-//! The home folder of the user, where `HOME` has none.
+//! Finds the home folder of the user if `HOME` is not set.
 //!
-//! Without `HOME`, the SDK reads `~/.aws/config` below the current directory, where a file of another user may name a
-//! `credential_process`. The AWS CLI asks the password database, which on Linux is this file for the users of a
-//! container. A static program cannot ask the other sources of the database.
+//! Without `HOME`, the SDK reads `~/.aws/config` below the current directory, where a file of another user
+//! may name a `credential_process`. The AWS CLI asks the password database. On Linux, `/etc/passwd` is that
+//! database for the users of a container. A static program cannot ask the other sources of the database.
 
 use nix::unistd::getuid;
 use std::ffi::OsString;
@@ -14,19 +14,20 @@ const USERS: &str = "/etc/passwd";
 /// A home in which no file can be.
 const NONE: &str = "/dev/null";
 
-/// The home of this process's user; a folder in which no file can be, if the database has none.
+/// Returns the home of the user of this process. If the database has none, returns a folder in which no file
+/// can be.
 pub(crate) fn of_user() -> OsString {
     let users = std::fs::read(USERS).unwrap_or_default();
     let home = home_in(&String::from_utf8_lossy(&users), getuid().as_raw());
     home.unwrap_or_else(|| NONE.to_owned()).into()
 }
 
-/// Whether there is a home.
+/// Returns whether the user has a home.
 pub(crate) fn is_there() -> bool {
     super::env::variable("HOME").is_some_and(|home| home != NONE)
 }
 
-/// The home of the user `id`, if `users` has an absolute path for it.
+/// Returns the home of the user `id`, if `users` has an absolute path for it.
 fn home_in(users: &str, id: u32) -> Option<String> {
     let mut lines = users
         .lines()

@@ -2,7 +2,8 @@
 
 use hyper::Uri;
 
-/// Whether `uri` names a host, and nothing beside it but a port. `Uri` accepts `http://[::1]x:80`.
+/// Returns whether `uri` names a host and, besides it, at most a user and a valid port. `Uri` itself accepts
+/// `http://[::1]x:80`.
 pub(super) fn has_host(uri: &Uri) -> bool {
     let Some(authority) = uri.authority() else {
         return false;

@@ -1,5 +1,5 @@
-//! HTTP client for the endpoints of the ECS agent, which are on the same machine: no TLS, no
-//! redirects, no kept connections.
+//! HTTP client for the endpoints of the ECS container agent. These are on the same machine, so it has no TLS,
+//! follows no redirects and keeps no connections.
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -19,18 +19,18 @@ pub(crate) enum HttpError {
     /// The URI cannot be used. Nothing was sent.
     #[error("{0}")]
     Uri(String),
-    /// There is no connection. Nothing was sent.
+    /// No connection could be made. Nothing was sent.
     #[error("{0}")]
     Unreachable(String),
-    /// No whole response came. Whether the request was carried out is unknown.
+    /// No complete response came. Whether the request was carried out is unknown.
     #[error("{0}")]
     NoAnswer(String),
 }
 
-/// Sends a request with a JSON body, which may be empty. Returns status and body of the response.
+/// Sends a request with a JSON body, which may be empty. Returns the status and the body of the response.
 ///
 /// # Errors
-/// [`HttpError`]; a status of failure is no error.
+/// [`HttpError`], if there is no complete response. A response with an error status is not an error here.
 pub(crate) async fn send(
     method: Method,
     uri: &str,
@@ -53,7 +53,7 @@ pub(crate) async fn send(
 }
 
 async fn exchange(request: Request<Full<Bytes>>) -> Result<(u16, Bytes), HttpError> {
-    // Requests are seconds or minutes apart: a kept connection would be closed by then.
+    // Requests are seconds or minutes apart, so the agent would have closed a kept connection by then.
     let client = Client::builder(TokioExecutor::new())
         .pool_max_idle_per_host(0)
         .build_http();
@@ -71,7 +71,7 @@ async fn exchange(request: Request<Full<Bytes>>) -> Result<(u16, Bytes), HttpErr
     Ok((status, body.to_bytes()))
 }
 
-/// The innermost source of an error, which names the cause.
+/// Returns the text of the innermost source of an error, which names the cause.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,16 +1,17 @@
 //! The HTTP client of the AWS clients, which reads root certificates when a server requires them.
 //!
-//! The SDK's own client parses all its roots for each AWS client that is built, and the bundle of an image has a
-//! hundred and forty. The servers of AWS have certificates of Amazon, whose five roots are compiled in. The roots of the image
-//! decide about every other server: one behind a proxy that opens TLS, above all.
+//! The SDK's own client parses all root certificates for each AWS client that is built, and the bundle of an
+//! image has some 140 of them. AWS servers have certificates of Amazon, whose five roots are compiled in. The
+//! roots of the image are needed for every other server, above all for one behind a proxy that decrypts TLS.
 //!
 //! ```text
 //!  http://   ─▶ no roots
 //!  https://  ─▶ roots of Amazon ──certificate refused──▶ roots of the image, from then on for this host
 //! ```
-//! Requests go by the proxies that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name, as with other AWS tools
-//! (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-proxy.html>), but for those to this machine: the
-//! endpoints of credentials are link-local, and a proxy would answer with its own.
+//! Requests go through the proxies that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name, as with
+//! other AWS tools (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-proxy.html>). Requests to
+//! this machine and to link-local addresses go to no proxy: the endpoints of credentials are there, and a
+//! proxy would answer with its own credentials.
 
 use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -35,8 +36,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// An HTTP client that trusts Amazon's roots, and the roots of the image for hosts that have no certificate of
-/// Amazon.
+/// An HTTP client that trusts Amazon's roots and, for hosts whose certificate these roots refuse, the roots
+/// of the image.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpsClient {
     clients: Arc<Clients>,
@@ -46,9 +47,9 @@ pub(crate) struct HttpsClient {
 struct Clients {
     /// Trusts no roots: for requests without TLS.
     plain: SharedHttpClient,
-    /// The same without a proxy.
+    /// Trusts no roots and uses no proxy: for requests to this machine.
     direct: SharedHttpClient,
-    /// Trusts the roots of Amazon.
+    /// Trusts the roots of Amazon; `None` if a setting names the roots.
     amazon: Option<SharedHttpClient>,
     /// Trusts the roots of the image.
     image: LazyLock<SharedHttpClient, Box<dyn FnOnce() -> SharedHttpClient + Send>>,
@@ -75,7 +76,7 @@ impl HttpsClient {
     }
 }
 
-/// Nothing is validated when an AWS client is built: for that, the SDK would parse the roots.
+/// Creates connectors without validating them, because the SDK would parse the roots for that.
 impl HttpClient for HttpsClient {
     fn http_connector(
         &self,
@@ -94,7 +95,7 @@ impl HttpClient for HttpsClient {
     }
 }
 
-/// The clients, with the time-outs of one request.
+/// The clients, with the time-outs of the requests of one AWS client.
 #[derive(Clone, Debug)]
 struct Connector {
     clients: Arc<Clients>,
@@ -110,8 +111,8 @@ impl HttpConnector for Connector {
 }
 
 impl Connector {
-    /// Sends `request` to a server that one of the clients trusts. A refused certificate ends the handshake, before
-    /// anything of the request is sent.
+    /// Sends `request` with the client that trusts the server. If the certificate is refused, the handshake
+    /// ends before anything of the request is sent, so the request can be sent again.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let clients = &self.clients;
         let Some(host) = host(request.uri()) else {
@@ -155,15 +156,15 @@ impl Clients {
     }
 }
 
-/// Host and port of a URI; `None` if it is one without TLS.
+/// Returns host and port of a URI; `None` for a URI without TLS.
 fn host(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once("://")?;
     let (host, _) = rest.split_once('/').unwrap_or((rest, ""));
     (scheme != "http").then(|| host.to_owned())
 }
 
-/// Whether a URI without TLS leads to this machine, or to a link-local address, where AWS has the endpoints of
-/// credentials.
+/// Returns whether a URI without TLS leads to this machine or to an address where AWS has an endpoint of
+/// credentials: link-local, or one of the IPv6 addresses of EC2 and EKS.
 fn is_of_this_machine(uri: &str) -> bool {
     let authority = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let authority = authority.split(['/', '?']).next().unwrap_or_default();
@@ -187,7 +188,7 @@ fn is_of_this_machine(uri: &str) -> bool {
     }
 }
 
-/// A client whose TLS configuration trusts the certificates of `tls`, read at its first request.
+/// Returns a client that trusts the certificates of `tls`. It reads them at its first request.
 fn client(tls: TlsContext, proxies: ProxyConfig) -> SharedHttpClient {
     Builder::new().build_with_connector_fn(move |settings, components| {
         let mut connector = SmithyConnector::builder().proxy_config(proxies.clone());
@@ -202,8 +203,8 @@ fn client(tls: TlsContext, proxies: ProxyConfig) -> SharedHttpClient {
     })
 }
 
-/// The error of a connection that fails again whenever it is repeated, as one that the SDK does not repeat, with the
-/// setting that it is about. Any other error stays as it is.
+/// Converts the error of a connection that would fail again into one that the SDK does not retry, and that
+/// names the setting to change. Returns any other error unchanged.
 fn without_remedy(error: ConnectorError, host: &str) -> ConnectorError {
     if wants_password(&error) {
         let why =
@@ -224,27 +225,28 @@ fn without_remedy(error: ConnectorError, host: &str) -> ConnectorError {
     ConnectorError::user(why.into())
 }
 
-/// Whether the certificate of the server was refused: mostly as one of an unknown issuer, but a proxy may also give
-/// its own root the name of another.
+/// Returns whether the certificate of the server was refused. In most cases its issuer is unknown, but a
+/// proxy may also give its own root the name of another one.
 fn is_refusal(error: &ConnectorError) -> bool {
     matches!(of_tls(error), Some(rustls::Error::InvalidCertificate(_)))
 }
 
-/// The error of TLS among the causes of `error`.
+/// Returns the TLS error among the causes of `error`.
 fn of_tls(error: &ConnectorError) -> Option<&rustls::Error> {
     causes(error).find_map(|error| error.downcast_ref::<rustls::Error>())
 }
 
-/// Whether a proxy has answered CONNECT with 407. The type of that error is not public.
+/// Returns whether a proxy has answered CONNECT with status 407. The type of that error is not public, so its
+/// text is compared.
 fn wants_password(error: &ConnectorError) -> bool {
     let words = "proxy authorization required";
     causes(error).any(|error| error.to_string().ends_with(words))
 }
 
-/// The error and its causes, from the outermost on.
+/// Returns the error and its causes, the outermost first.
 fn causes(error: &ConnectorError) -> impl Iterator<Item = &(dyn Error + 'static)> {
     successors(Some(error as &(dyn Error + 'static)), |&error| {
-        // The source of an I/O error is that of the error in it.
+        // The source of an I/O error is the source of the error in it, so the error in it would be skipped.
         match error.downcast_ref::<io::Error>() {
             Some(error) => error.get_ref().map(|inner| inner as _),
             None => error.source(),

@@ -1,4 +1,4 @@
-//! The identity of holders: the ECS task and the container, or the host and the process.
+//! The identity of the holders of this process: the ECS task and the container, or the host and the process.
 
 use crate::platform::env::{random_id, variable};
 use crate::platform::http::send;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const METADATA_URI: &str = "ECS_CONTAINER_METADATA_URI_V4";
 /// Timeout of one request to that endpoint, which is on the same machine.
 const RESPONSE_WITHIN: Duration = Duration::from_secs(2);
-/// Number of requests: the endpoint may throttle or be late while a task starts.
+/// Most requests: the endpoint may throttle, or be late while a task starts.
 const TRIES: u32 = 3;
 /// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -39,11 +39,11 @@ struct ContainerMetadata {
 }
 
 impl HolderIdentity {
-    /// Reads the task's metadata, or the host's name where there is no task.
+    /// Reads the task's metadata or, outside of a task, the host's name.
     ///
     /// # Errors
-    /// A sentence, when the process is in an ECS task and its metadata cannot be read: without the
-    /// task's ARN, recovery could not determine whether a holder is dead.
+    /// The address and the problem, when the process is in an ECS task and its metadata cannot be read.
+    /// Without the ARN of the task, recovery could not find out whether a holder is dead.
     pub(crate) async fn find() -> Result<Self, String> {
         let Some(uri) = variable(METADATA_URI) else {
             let host = nix::unistd::gethostname().ok();
@@ -74,12 +74,12 @@ impl HolderIdentity {
         }
     }
 
-    /// Creates the name of a holder, unique among all jobs.
+    /// Returns the name of a new holder, unique among all jobs.
     pub(crate) fn new_holder(&self) -> String {
         format!("{}/{}", self.prefix, random_id())
     }
 
-    /// As [`Self::new_holder`], with the name of the job at its end.
+    /// Returns the name of a new holder that ends with the name of the `job`.
     pub(crate) fn holder_for(&self, job: &str) -> String {
         format!("{}:{job}", self.new_holder())
     }

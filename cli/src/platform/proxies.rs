@@ -1,6 +1,7 @@
 //! Checks the proxies that the environment names.
 //!
-//! The client takes a proxy that it cannot parse for none, and would send its requests past the proxy.
+//! The HTTP client ignores the value of a variable that it cannot parse, and would send its requests past the
+//! proxy.
 
 use super::host::has_host;
 use hyper::Uri;
@@ -18,11 +19,13 @@ const VARIABLES: [&str; 6] = [
     "all_proxy",
 ];
 
-/// With this variable, which a web server sets, the client takes `HTTP_PROXY` for a header of a request, and uses no proxy.
+/// The variable that a web server sets for its CGI programs. If it is set, the client uses no proxy, because
+/// a web server puts the header `Proxy` of a request into `HTTP_PROXY`.
 const OF_A_WEB_SERVER: &str = "REQUEST_METHOD";
 
 /// # Errors
-/// The first variable that names no proxy. Its value is not shown: it may have a password.
+/// Names the first variable whose value is not a proxy. The value is not shown, because it may have a
+/// password.
 pub(super) fn check() -> Result<(), String> {
     let given = VARIABLES.map(|name| (name, env::var_os(name).unwrap_or_default()));
     for (name, value) in given.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -33,14 +36,14 @@ pub(super) fn check() -> Result<(), String> {
         }
         if env::var_os(OF_A_WEB_SERVER).is_some() {
             return Err(format!(
-                "{OF_A_WEB_SERVER} is set, beside which {name} has no effect: unset it"
+                "{OF_A_WEB_SERVER} is set, and then {name} has no effect: unset {OF_A_WEB_SERVER}"
             ));
         }
     }
     Ok(())
 }
 
-/// Whether the client takes `value` for a proxy that speaks HTTP. The scheme `http://` may be left out.
+/// Returns whether the client uses `value` as a proxy that speaks HTTP. The scheme `http://` may be left out.
 fn is_proxy(value: &str) -> bool {
     let matcher = Matcher::builder().all(value.to_owned()).build();
     let any = Uri::from_static("https://aws.example.com");
@@ -49,7 +52,8 @@ fn is_proxy(value: &str) -> bool {
     };
     let uri = proxy.uri();
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
-    // A port that is no number of 16 bits is left to the connection, which fails without naming the variable.
+    // A port that is not a number of 16 bits would only fail at the connection, without the name of the
+    // variable.
     is_http && has_host(uri)
 }
 

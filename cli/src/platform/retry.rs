@@ -1,10 +1,10 @@
-//! The retry loop of all requests that are repeated.
+//! The loop of all requests that are retried.
 
 use crate::platform::clock::sleep;
 use std::time::Duration;
 
 /// Makes attempts until one succeeds or `again` returns `None`. `again` gets the error and the number of
-/// attempts so far, and returns the pause before the next one.
+/// attempts so far, and returns the pause before the next attempt.
 ///
 /// # Errors
 /// The error of the last attempt.

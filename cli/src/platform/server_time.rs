@@ -1,8 +1,9 @@
 //! The clock of an AWS service, as its responses show it.
 //!
 //! Each response has the time at which it was made, in whole seconds (`Date`,
-//! <https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1>). The service wrote it after the request was sent and before the response
-//! came. The time since then is read from this machine's monotonic clock.
+//! <https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1>). The service has written this time after the
+//! request was sent and before the response came. The time since then is read from the monotonic clock of
+//! this machine.
 
 use super::clock::Instant;
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -17,14 +18,15 @@ use aws_smithy_types::date_time::Format;
 use lockstep::domain::Timestamp;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Length of the time that has the same `Date`, in milliseconds.
+/// Time for which `Date` has the same value, in milliseconds.
 const SECOND: u64 = 1_000;
 
-/// The time of the service that a client calls. Clones share it; the client has one as its interceptor.
+/// The clock of the service that a client calls. Clones share it, and one of them is an interceptor of the
+/// client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerTime(Arc<Mutex<Option<Seen>>>);
 
-/// The date of a response, and when its request was sent and it came.
+/// The date of a response, when its request was sent, and when the response came.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     date: Timestamp,
@@ -33,7 +35,8 @@ struct Seen {
 }
 
 impl ServerTime {
-    /// The time nearest to `time` that the clock of the service can show now; `None` before the first response with a date.
+    /// Returns the time nearest to `time` that the clock of the service can show now; `None` before the first
+    /// response with a date.
     pub(crate) fn nearest(&self, time: Timestamp) -> Option<Timestamp> {
         let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(seen?.nearest(time, Instant::now()))
@@ -85,7 +88,7 @@ impl Intercept for ServerTime {
         settings: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let headers = context.response().headers();
-        // Without it the response is of something in between, such as a proxy.
+        // A response without a request id comes from something in between, such as a proxy.
         let date = headers.get("x-amzn-requestid").and(headers.get("date"));
         let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
         let millis = date.and_then(|date| u64::try_from(date.to_millis().ok()?).ok());
@@ -102,7 +105,7 @@ impl Intercept for ServerTime {
 
 #[cfg(test)]
 impl ServerTime {
-    /// The time of a service whose response with this date has just come.
+    /// Returns the clock of a service whose response with this date has just come.
     pub(crate) fn showing(date: Timestamp) -> Self {
         let now = Instant::now();
         let seen = Seen {

@@ -1,4 +1,4 @@
-//! Signals that this process receives and forwards.
+//! The signals that this process receives and forwards.
 
 use clap::ValueEnum;
 use nix::sys::signal::Signal;
@@ -6,9 +6,11 @@ use std::io::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Signals that are forwarded to the command: all except those that report a fault of this process or its
-/// limits, SIGCHLD and SIGPIPE, and SIGTTIN and SIGTTOU, which a terminal sends to its own readers and
-/// writers.
+/// The signals that are forwarded to the command. Not among them are
+/// - signals that report a fault of this process or that it exceeded a limit
+/// - SIGCHLD and SIGPIPE
+/// - SIGTTIN and SIGTTOU, which a terminal sends to the processes that read or write it
+/// - real-time signals
 const FORWARDED: &[Signal] = &[
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -36,7 +38,7 @@ pub(crate) enum SignalScope {
     /// The process group of the command
     #[default]
     Group,
-    /// The first process of the command alone, which passes signals on or drains its workers
+    /// The first process of the command only, which passes the signal on or stops its workers itself
     Program,
 }
 
@@ -45,7 +47,7 @@ pub(crate) enum SignalScope {
 pub(crate) struct Signals(mpsc::UnboundedReceiver<Signal>);
 
 impl Signals {
-    /// Installs the handlers. From here on none of these signals ends this process.
+    /// Installs the handlers. From then on none of these signals ends this process.
     ///
     /// # Errors
     /// When a handler cannot be installed.
@@ -65,7 +67,7 @@ impl Signals {
                     tracing::warn!(
                         event = "signal_ignored",
                         number,
-                        "real-time signals are not forwarded"
+                        "a real-time signal was ignored: such signals are not forwarded to the command"
                     );
                 }
             });
@@ -81,7 +83,7 @@ impl Signals {
         }
     }
 
-    /// Waits for the next signal that ends a process without a command.
+    /// Waits for the next signal that ends a process by default: SIGTERM, SIGINT, SIGHUP or SIGQUIT.
     pub(crate) async fn end(&mut self) -> Signal {
         use Signal::{SIGHUP, SIGQUIT};
         loop {
@@ -97,7 +99,7 @@ impl Signals {
 pub(crate) async fn interrupted() -> Signal {
     let kinds = (SignalKind::interrupt(), SignalKind::terminate());
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(kinds.0), signal(kinds.1)) else {
-        // Without handlers, both end the process by themselves.
+        // Without handlers, both signals end this process by default.
         return std::future::pending().await;
     };
     tokio::select! {
@@ -106,8 +108,8 @@ pub(crate) async fn interrupted() -> Signal {
     }
 }
 
-/// Whether `signal` asks any command to end. The meaning of others depends on the command, such as SIGHUP
-/// to reload its settings or SIGQUIT to print its threads.
+/// Returns whether `signal` asks every command to end. The meaning of the other signals depends on the
+/// command: SIGHUP may reload its settings, and SIGQUIT may print its threads.
 pub(crate) fn asks_to_end(signal: Signal) -> bool {
     matches!(signal, Signal::SIGTERM | Signal::SIGINT)
 }

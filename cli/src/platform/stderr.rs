@@ -1,7 +1,7 @@
-//! Non-blocking standard error, written by its own thread.
+//! Non-blocking standard error, which a thread of its own writes.
 //!
-//! A pipe that is not read fills up, and a write to a full pipe blocks. The log must delay neither a
-//! renewal nor a deadline: lines go into a queue, and those that do not fit are counted and dropped.
+//! A pipe that nothing reads fills up, and a write to a full pipe blocks. The log must delay neither a
+//! renewal nor a deadline. So lines go into a queue, and lines that do not fit are counted and dropped.
 //! `tracing-appender` does the same, but reports its own errors by a blocking write to standard error.
 
 use nix::errno::Errno;
@@ -23,16 +23,16 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 /// Longest wait for standard output to be read.
 const STDOUT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Commands that share standard error.
+/// Number of running commands that share standard error.
 static COMMANDS: AtomicUsize = AtomicUsize::new(0);
 /// Whether a command may have begun a line since the last one was written here.
 static IS_LINE_OPEN: AtomicBool = AtomicBool::new(false);
 static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
-/// Dropped lines that are not reported yet.
+/// Number of dropped lines that have not been reported yet.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Whether this is the writer thread, which may block and logs without the queue.
+    /// Whether this is the writer thread, which may block, and logs without the queue.
     static IS_WRITER: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -46,13 +46,13 @@ enum Entry {
 pub(crate) fn start() {
     let (queue, entries) = sync_channel(CAPACITY);
     let thread = std::thread::Builder::new().name("log".into());
-    // Without a thread, lines are written where they are logged.
+    // If the thread cannot be started, each line is written by the thread that logs it, which may block.
     if thread.spawn(move || write_queue(entries)).is_ok() {
         QUEUE.set(queue).ok();
     }
 }
 
-/// Waits until all queued lines are written, a second at most.
+/// Waits until all queued lines are written, at most one second.
 pub(crate) fn flush() {
     let (done, is_done) = sync_channel(1);
     if let Some(queue) = QUEUE.get()
@@ -62,8 +62,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// Writes `text` without the queue, before its start or after its end, and waits a second at most for a
-/// full pipe.
+/// Writes `text` directly, not through the queue, and waits at most one second if the pipe is full.
 pub(crate) fn write_unqueued(text: String) {
     let (done, is_done) = sync_channel(1);
     let thread = std::thread::Builder::new().name("stderr".into());
@@ -76,10 +75,10 @@ pub(crate) fn write_unqueued(text: String) {
     }
 }
 
-/// Writes `text` to standard output, and waits ten seconds at most for a full pipe.
+/// Writes `text` to standard output, and waits at most ten seconds if the pipe is full.
 ///
 /// # Errors
-/// When it is not written.
+/// When the text was not written by then.
 pub(crate) fn write_to_stdout(text: String) -> Result<(), Error> {
     let (done, is_done) = sync_channel(1);
     let thread = std::thread::Builder::new().name("stdout".into());
@@ -94,13 +93,13 @@ pub(crate) fn write_to_stdout(text: String) -> Result<(), Error> {
         .unwrap_or_else(|_| late())
 }
 
-/// Writes what follows on a line of its own while a command runs that shares standard error: the command may have left a
-/// line without an end.
+/// Marks a running command that shares standard error. While there is one, each log line is preceded by a
+/// line end, because the command may have left a line without one.
 #[derive(Debug)]
 pub(crate) struct SharedStderr;
 
 impl SharedStderr {
-    /// Counts a command that is about to start.
+    /// Counts a command that is about to start. A drop counts it out.
     pub(crate) fn begin() -> Self {
         COMMANDS.fetch_add(1, Ordering::SeqCst);
         IS_LINE_OPEN.store(true, Ordering::SeqCst);
@@ -114,7 +113,8 @@ impl Drop for SharedStderr {
     }
 }
 
-/// What stands before a line: the end of a line that a command may have begun. On a terminal people see the cursor.
+/// Returns the text before a log line: a line end, if a command may have begun a line. Empty on a terminal,
+/// where people see the cursor.
 fn line_end() -> &'static [u8] {
     let is_open = IS_LINE_OPEN.swap(COMMANDS.load(Ordering::SeqCst) > 0, Ordering::SeqCst);
     if is_open && !stderr().is_terminal() {
@@ -124,7 +124,8 @@ fn line_end() -> &'static [u8] {
     }
 }
 
-/// A writer of whole lines to standard error. Writes never block and never fail.
+/// A writer of whole lines to standard error. Writes never fail, and never block while the writer thread
+/// runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonBlockingStderr;
 
@@ -158,7 +159,7 @@ fn write_queue(entries: Receiver<Entry>) {
                     tracing::warn!(
                         event = "lines_dropped",
                         lost,
-                        "lines are missing here: standard error was not read"
+                        "log lines are missing here, because nothing read standard error"
                     );
                 }
             }
@@ -169,8 +170,8 @@ fn write_queue(entries: Receiver<Entry>) {
     }
 }
 
-/// Writes all of `line`; returns early on an error, such as a closed pipe. Handles EAGAIN, because the
-/// command shares the pipe and may have set it to `O_NONBLOCK`.
+/// Writes all of `line`; returns early after an error, such as that of a closed pipe. Waits after EAGAIN,
+/// because a command shares the pipe and may have set it to `O_NONBLOCK`.
 fn write_all(out: &impl AsFd, mut line: &[u8]) {
     while !line.is_empty() {
         match write_part(out, line) {

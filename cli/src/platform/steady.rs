@@ -8,24 +8,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The machine's time, corrected where the table's clock contradicts it.
+/// The clock of this machine, corrected where the clock of the table contradicts it.
 ///
-/// Who holds a lock writes when its lease ends, and who wants it compares that with its own clock. A clock that is ahead takes
-/// the lock over too soon, and one that is behind writes leases that have ended for others. So a time that the table's
-/// clock cannot show is replaced by the nearest one that it can show.
+/// A holder writes when its lease ends, and a run that wants the lock compares that time with its own clock.
+/// A clock that is ahead takes the lock over too early. A clock that is behind writes leases that have
+/// already ended for others. So a time that the clock of the table cannot show is replaced by the nearest one
+/// that it can show.
 ///
-/// Before the first response of the table, renewals read at least the time of the start plus the time since then: a clock
-/// that is set back meanwhile writes no end that has passed.
+/// Before the first response of the table, a renewal uses at least the time of the start plus the time since
+/// then. So if the machine's clock is set back meanwhile, no renewal writes an end that has passed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessClock {
     table: ServerTime,
-    /// A time, and when it was read: from there on the clock is never set back.
+    /// The wall clock at the start, and when it was read. With it, the clock is never set back.
     start: Option<(Timestamp, Instant)>,
     is_reported: Arc<AtomicBool>,
 }
 
 impl ProcessClock {
-    /// The wall clock beside the clock of `table`.
+    /// Returns the wall clock of this machine, corrected by the clock of `table`.
     pub(crate) fn beside(table: ServerTime) -> Self {
         Self {
             table,
@@ -33,7 +34,7 @@ impl ProcessClock {
         }
     }
 
-    /// The same clock, never set back from now on.
+    /// Returns the same clock, which is never set back from now on.
     pub(crate) fn steady(&self) -> Self {
         Self {
             start: Some((SystemClock.now(), Instant::now())),
@@ -64,7 +65,7 @@ impl Clock for ProcessClock {
             tracing::warn!(
                 event = "clock_off",
                 millis = apart,
-                "the clock of this machine is {apart} ms or more {which} that of the table: lockstep uses the time of the table; synchronize this clock"
+                "the clock of this machine is at least {apart} ms {which} that of the table: lockstep uses the time of the table; synchronize the clock of this machine"
             );
         }
         time

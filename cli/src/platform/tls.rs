@@ -13,18 +13,18 @@ use std::path::Path;
 use webpki::anchor_from_trusted_cert;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// Where the image's certificates are, if it names them.
+/// The variables that name the certificates of the image.
 const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The variable for the roots that all AWS tools trust
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-gen-config.html>).
 const BUNDLE: &str = "AWS_CA_BUNDLE";
 
-/// The HTTP client for the endpoints of `region`. `bundle` is `ca_bundle` of the profile, which counts where no variable
-/// names a file.
+/// Returns the HTTP client for the endpoints of `region`. `bundle` is `ca_bundle` of the profile, which is
+/// used if `AWS_CA_BUNDLE` is not set.
 ///
 /// # Errors
-/// Names the setting, its value and the rule, if a file that is named has no certificate.
+/// Names the setting, its value and the rule, if a file that a setting names has no certificate.
 pub(crate) fn client(region: &str, bundle: Option<&str>) -> Result<SharedHttpClient, String> {
     let named = variable(BUNDLE).map(|path| (BUNDLE.to_owned(), path));
     let named = named.or_else(|| Some(("ca_bundle in the profile".to_owned(), bundle?.to_owned())));
@@ -53,7 +53,8 @@ fn without_certificate(setting: &str, path: &str) -> String {
     )
 }
 
-/// Those of `found` that the client can parse, as PEM: it panics on any other, which an image may have.
+/// Returns those of `found` that the client can parse, as PEM; `None` if there are none. The client panics on
+/// any other certificate, and an image may have some.
 fn usable(found: &[impl AsRef<[u8]>]) -> Option<String> {
     let usable = found
         .iter()
@@ -63,16 +64,16 @@ fn usable(found: &[impl AsRef<[u8]>]) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The root certificates of the image or, where it has none, the built-in ones.
+/// Returns the root certificates of the image or, if it has none, the built-in ones.
 ///
-/// Many small images have none, because nothing in them uses HTTPS. The image should not need a package
-/// only for `lockstep`. Most images have them twice, in one file and in a folder of links: the file is enough,
-/// unless the image names its own.
+/// Many small images have none, because nothing in them uses HTTPS, and they should not need a package only
+/// for `lockstep`. Most images have them twice, in one file and in a folder of links. The file is enough,
+/// unless variables name other places.
 fn roots() -> TlsContext {
     if NAMED.iter().any(|name| env::var_os(name).is_some()) {
         return TlsContext::default();
     }
-    // macOS has its own in the keychain.
+    // On macOS the certificates are in the keychain.
     let file = (!cfg!(target_os = "macos")).then(|| openssl_probe::probe().cert_file);
     let mut found = load_certs_from_paths(file.flatten().as_deref(), None).certs;
     if found.is_empty() {
@@ -88,7 +89,7 @@ fn roots() -> TlsContext {
     trusting(&built_in())
 }
 
-/// Mozilla's root certificates, as PEM.
+/// Returns Mozilla's root certificates, as PEM.
 fn built_in() -> String {
     pem(TLS_SERVER_ROOT_CERTS.iter().map(AsRef::as_ref))
 }

@@ -1,12 +1,12 @@
-//! Credentials that are loaded ahead of their end, and without the time limit of a request.
+//! Loads credentials before the last ones expire, and without the time limit of a request.
 //!
 //! ```text
 //!  loaded                      5 min before their end         end
 //!    |---- every request uses them ----|-- still used, loading --|-- requests wait for the load
 //! ```
 //!
-//! A request of a renewal has a part of the lease, and a process that gives credentials (`credential_process`) may
-//! take longer. A load is a task of its own, so it outlives the request that waits for it, and there is one at a time.
+//! The time limit of a renewal is a part of the lease, and a `credential_process` may take longer. So each
+//! load runs in a task of its own, which outlives the request that waits for it. There is one load at a time.
 
 use super::failure::Failure;
 use super::profiles::Profiles;
@@ -19,13 +19,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// Time before the end of credentials in which others are loaded.
+/// Time before the end of the credentials at which others are loaded.
 pub(super) const BY: Duration = Duration::from_secs(300);
 
-/// Time before their end in which credentials are not used for requests, as in the SDK.
+/// Time before the end of the credentials in which no request uses them, as in the SDK.
 const UNUSED: Duration = Duration::from_secs(10);
 
-/// Provides credentials, and loads others ahead of their end.
+/// Provides credentials, and loads others before they expire.
 #[derive(Debug)]
 pub(super) struct Ahead {
     by: Duration,
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Ahead {
-    /// Provides the credentials `first` until they expire, then loads others from `then`.
+    /// Creates a provider that provides `first`, and loads others from `then` before `first` expires.
     pub(super) fn after(first: Option<Credentials>, then: SharedCredentialsProvider) -> Self {
         let state = State {
             latest: first,
@@ -51,7 +51,8 @@ impl Ahead {
         Self { by, then, state }
     }
 
-    /// Provides `first` until they end, and asks `ended` for nothing before.
+    /// Creates a provider that provides `first` until they expire, and asks `ended` for others only after
+    /// that.
     pub(super) fn to_the_end_of(first: Credentials, ended: SharedCredentialsProvider) -> Self {
         let by = UNUSED;
         Self {
@@ -60,7 +61,7 @@ impl Ahead {
         }
     }
 
-    /// Returns the latest credentials while they are good, and waits for others after that.
+    /// Returns the latest credentials while they are good. After that, waits for others.
     pub(super) async fn provide(&self) -> provider::Result {
         let mut state = self.state.lock().await;
         loop {
@@ -79,7 +80,8 @@ impl Ahead {
             if let Some(latest) = usable.clone().filter(|_| !has_ended) {
                 return Ok(latest);
             }
-            // It stays in place until its end: if this request does not wait so long, the next one does.
+            // The load stays in place until it ends: if this request is cancelled before, the next one waits
+            // for it.
             let loaded = load
                 .await
                 .unwrap_or_else(|error| Err(CredentialsError::unhandled(error)));
@@ -87,7 +89,7 @@ impl Ahead {
             match loaded {
                 Ok(loaded) => state.latest = Some(loaded),
                 Err(error) if usable.is_some() => log(&error).await,
-                // One that failed in the background may have failed long ago.
+                // A load that failed in the background may have failed long ago, so another one is started.
                 Err(_) if has_ended => {}
                 Err(error) => return Err(error),
             }
@@ -106,7 +108,7 @@ async fn log(error: &CredentialsError) {
     let failure = Failure::of(error, Profiles::read().await.ok().as_ref());
     tracing::warn!(
         event = "credentials_not_renewed",
-        "AWS credentials not renewed; retrying until their end: {}",
+        "the AWS credentials were not renewed; retrying until they expire: {}",
         failure.text
     );
 }
@@ -124,7 +126,7 @@ impl ProvideCredentials for Ahead {
     }
 }
 
-/// Whether `credentials` are good for longer than `length`.
+/// Returns whether `credentials` are good for longer than `length`.
 fn lasts(credentials: &Credentials, length: Duration) -> bool {
     let now = UNIX_EPOCH + Duration::from_millis(SystemClock.now().millis());
     credentials.expiry().is_none_or(|end| end > now + length)
@@ -138,8 +140,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use tokio::time::timeout;
 
-    /// Gives credentials after some time, each named by its number and good for some seconds. Every second load fails if
-    /// `fails`.
+    /// Gives credentials after the time `takes`. Each is named by its number and good for `good_for` seconds.
+    /// Every second load fails if `fails` is true.
     #[derive(Debug, Clone, Default)]
     struct Slow {
         loads: Arc<AtomicU64>,
@@ -174,7 +176,8 @@ mod tests {
         Ahead::after(first, SharedCredentialsProvider::new(then.clone()))
     }
 
-    /// The names of the credentials of some requests, one after the other. Loads end between two.
+    /// Returns the names of the credentials that some requests get, one after the other. Loads end between
+    /// two of them.
     async fn asked(ahead: &Ahead, count: usize) -> Vec<String> {
         let mut names = Vec::new();
         for _ in 0..count {

@@ -1,5 +1,5 @@
-//! The variables for the credentials of a container, checked before they are used: the SDK names none of them in its
-//! errors, and panics at a URL without a scheme.
+//! Checks the variables for the credentials of a container before the SDK uses them: the SDK names none of
+//! them in its errors, and panics at a URL without a scheme.
 //!
 //! <https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html>
 
@@ -8,20 +8,20 @@ use crate::platform::env::variable;
 use hyper::Uri;
 use hyper::header::HeaderValue;
 
-/// The variables that name the endpoint. The SDK takes the second one first.
+/// The variables that name the endpoint. If both are set, the SDK uses the second one.
 pub(super) const ENDPOINT: [&str; 2] = [
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
 ];
 
-/// The variables with the token for the endpoint. The file comes first.
+/// The variables for the authorization token of the endpoint. If both are set, the file is used.
 const TOKEN_FILE: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 const TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN";
 
 /// Checks the token and the URL of the endpoint.
 ///
 /// # Errors
-/// Names the variable, its value if that is no secret, and the rule.
+/// Names the variable, its value unless that is secret, and the rule.
 pub(super) fn check() -> Result<(), String> {
     check_token()?;
     let [full, relative] = ENDPOINT;
@@ -34,7 +34,7 @@ pub(super) fn check() -> Result<(), String> {
     }
 }
 
-/// The error for a URL that the SDK refuses for its host.
+/// Returns the error for a URL that the SDK refuses because of its host.
 pub(super) fn refused() -> String {
     let [full, _] = ENDPOINT;
     let url = variable(full).unwrap_or_default();

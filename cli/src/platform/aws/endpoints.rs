@@ -1,5 +1,5 @@
-//! The endpoints that variables and the profile name, checked before a client is built: the SDK ignores one that is
-//! wrong, or panics at the first request.
+//! Checks the endpoints that variables and the profile name before a client is built: the SDK ignores a wrong
+//! endpoint, or panics at the first request.
 
 use crate::platform::env::variable;
 use crate::platform::host::has_host;
@@ -7,15 +7,15 @@ use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
 use hyper::Uri;
 
-/// The variable for all services. A variable for one service has its identifier behind it
+/// The variable for the endpoint of all services. The variable for one service has its identifier appended
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
 const VARIABLE: &str = "AWS_ENDPOINT_URL";
 
-/// The endpoint of IMDS, which has a variable of its own
+/// The variable for the endpoint of IMDS
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-imds-credentials.html>).
 const IMDS: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 
-/// The services that are called, by their identifiers
+/// The identifiers of the services that may be called
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/ss-endpoints-table.html>).
 const SERVICES: [&str; 11] = [
     "CloudFormation",
@@ -31,7 +31,7 @@ const SERVICES: [&str; 11] = [
     "Signin",
 ];
 
-/// Checks the endpoint of IMDS, which may be asked for the Region.
+/// Checks the endpoint of IMDS, which is needed if IMDS has to be asked for the Region.
 ///
 /// # Errors
 /// Names the variable, its value and the rule.
@@ -51,10 +51,10 @@ pub(super) fn check(sdk: &SdkConfig) -> Result<(), String> {
     named.try_for_each(|(name, url)| check_url(&name, &url))
 }
 
-/// Checks the URL that the variable or setting `name` has.
+/// Checks `url`, the value of the variable or setting `name`.
 ///
 /// # Errors
-/// Names it, its value and the rule.
+/// Names the variable or setting, its value and the rule.
 pub(super) fn check_url(name: &str, url: &str) -> Result<(), String> {
     if is_endpoint(url) {
         return Ok(());
@@ -64,7 +64,8 @@ pub(super) fn check_url(name: &str, url: &str) -> Result<(), String> {
     ))
 }
 
-/// The setting for the endpoint of `service`, and its value.
+/// Returns the name of the variable or setting for the endpoint of `service`, and its value; `None` if none
+/// is set.
 fn of(sdk: &SdkConfig, service: &str) -> Option<(String, String)> {
     let key = ServiceConfigKey::builder()
         .service_id(service)

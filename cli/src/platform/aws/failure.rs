@@ -1,5 +1,5 @@
-//! Why there are no credentials, in one line: the service that was called, what it answered, and the setting to
-//! change.
+//! Explains in one line why there are no credentials: the service that was called, what it answered, and the
+//! setting to change.
 
 use super::container;
 use super::profiles::Profiles;
@@ -23,12 +23,12 @@ pub(super) struct Failure {
     pub(super) kind: Kind,
 }
 
-/// What a failure asks for.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A setting is wrong, whatever a service says.
+    /// A setting is wrong. The command ends with the exit code for a wrong configuration.
     Setting,
-    /// No later attempt succeeds.
+    /// A later attempt would fail too.
     Permanent,
     /// A later attempt may succeed.
     Temporary,
@@ -51,13 +51,13 @@ enum Outcome {
 }
 
 impl Failure {
-    /// A failure that no later attempt mends.
+    /// Creates a failure for which no later attempt helps.
     pub(super) fn permanent(text: String) -> Self {
         let kind = Kind::Permanent;
         Self { text, kind }
     }
 
-    /// Credentials that are late.
+    /// Creates the failure of credentials that did not come `within` this time.
     pub(super) fn late(within: Duration, profiles: Option<&Profiles>) -> Self {
         let base = profiles.and_then(Profiles::base);
         let nothing = format!("no answer within {} s", within.as_secs());
@@ -66,7 +66,8 @@ impl Failure {
         Self { text, kind }
     }
 
-    /// The failure of the SDK's providers. `profiles` is `None` if they give no credentials.
+    /// Converts an error of the SDK's providers of credentials. `profiles` is `None` if the profiles give no
+    /// credentials.
     pub(super) fn of(error: &CredentialsError, profiles: Option<&Profiles>) -> Self {
         let name = profiles.map_or("default", Profiles::name);
         let base = profiles.and_then(Profiles::base);
@@ -84,7 +85,7 @@ impl Failure {
             return Self { text, kind };
         }
         if is_invalid(error) {
-            // The message names the profile or the variable.
+            // The message of the SDK names the profile or the variable.
             return Self::permanent(line(error));
         }
         if let Some(call) = call(error) {
@@ -116,7 +117,7 @@ impl Failure {
 
 const ASSUME_ROLE: &str = "STS AssumeRole";
 
-/// The call that failed, if the error is one of a service of AWS.
+/// Returns the call that failed, if the error comes from an AWS service.
 fn call(error: &CredentialsError) -> Option<Call> {
     causes(error).find_map(|cause| {
         let web_identity = "STS AssumeRoleWithWebIdentity";
@@ -125,7 +126,7 @@ fn call(error: &CredentialsError) -> Option<Call> {
             .or_else(|| failed::<GetRoleCredentialsError>(cause, "SSO GetRoleCredentials"))
             .or_else(|| {
                 let refused = cause.downcast_ref::<CreateOAuth2TokenError>()?;
-                // Without an answer, there is not even a message.
+                // Without an answer, the error has not even a message.
                 let outcome = match refused.code().or(refused.message()) {
                     Some(_) => Outcome::Refused,
                     None => Outcome::Unanswered,
@@ -167,13 +168,13 @@ where
     })
 }
 
-/// Whether the error is one of a setting.
+/// Returns whether the error is about a wrong setting.
 fn is_invalid(error: &(dyn Error + 'static)) -> bool {
     let error = error.downcast_ref::<CredentialsError>();
     matches!(error, Some(CredentialsError::InvalidConfiguration(_)))
 }
 
-/// Code and message of the service, if it has answered.
+/// Returns the code and the message of the service, if it has answered.
 fn service_text(error: &impl ProvideErrorMetadata) -> Option<String> {
     let parts = [error.code(), error.message()];
     let parts: Vec<_> = parts.into_iter().flatten().collect();

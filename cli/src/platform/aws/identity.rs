@@ -1,7 +1,8 @@
-//! Settings that name an identity in part.
+//! Checks settings that name an identity only in part.
 //!
-//! The SDK treats such a source as one without credentials and tries the next source, which may be another identity. The
-//! AWS CLI refuses such settings (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
+//! The SDK treats an incomplete source as one without credentials, and tries the next source, which may be
+//! another identity. The AWS CLI refuses such settings
+//! (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>).
 
 use super::container;
 use super::profiles::{Profiles, assumes_role, value};
@@ -10,30 +11,32 @@ use crate::platform::env::variable;
 use crate::platform::home;
 use aws_config::profile::Profile;
 
-/// The keys, in variables and in a profile.
+/// The names of the keys, as variables and in a profile.
 const VARIABLES: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
 const KEYS: [&str; 2] = ["aws_access_key_id", "aws_secret_access_key"];
 
-/// The session tokens, which go with the keys.
+/// The names of the session token, which belongs to the keys, as a variable and in a profile.
 const TOKENS: [&str; 2] = ["AWS_SESSION_TOKEN", "aws_session_token"];
 
-/// Chooses a profile for the AWS CLI, which no longer documents it, and not for the SDKs
-/// (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-envvars.html>,
+/// The variable that chooses a profile for the AWS CLI, which does not document it any more. The SDKs do not
+/// read it (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-envvars.html>,
 /// <https://github.com/boto/botocore/issues/1725>).
 const OLD_CHOICE: &str = "AWS_DEFAULT_PROFILE";
 
-/// The web identity of variables; the role alone names none.
+/// The variables of a web identity. The variable with the role alone names no identity.
 const WEB_IDENTITY: [&str; 2] = ["AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"];
 
-/// What IAM Identity Center needs of the profile, and of the session or the profile
+/// The settings that IAM Identity Center needs: the first two in the profile, the other two in the
+/// sso-session or the profile
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-sso-credentials.html>).
 const SSO_OF_PROFILE: [&str; 2] = ["sso_account_id", "sso_role_name"];
 const SSO_OF_SESSION: [&str; 2] = ["sso_region", "sso_start_url"];
 
-/// Whether variables have the keys, which come before all other sources.
+/// Returns whether variables have the keys. These come before all other sources.
 ///
 /// # Errors
-/// Names the variable that is missing or blank, or cannot be sent.
+/// Names the variable that is missing, has only white space, or has a character that no request can be signed
+/// with.
 pub(super) fn has_keys() -> Result<bool, String> {
     let [id, secret] = VARIABLES.map(variable);
     for (name, value) in VARIABLES.iter().zip([&id, &secret]) {
@@ -52,7 +55,8 @@ pub(super) fn has_keys() -> Result<bool, String> {
     Ok(id.is_some())
 }
 
-/// Checks the profiles that credentials are taken from, and the variables that are read where a profile has none.
+/// Checks the profiles that credentials are taken from, and the variables that are read if no profile names
+/// credentials.
 ///
 /// # Errors
 /// Names the profile and the setting, or the variable.
@@ -69,7 +73,7 @@ pub(super) fn check(profiles: &Profiles) -> Result<(), String> {
         check_profile(profile)?;
     }
     match chain.last() {
-        // As in the SDK: keys of a source profile are used before all else.
+        // As in the SDK, keys of a source profile come before all its other settings.
         Some(base) if chain.len() > 1 && value(base, KEYS[0]).is_some() => Ok(()),
         Some(base) if is_of_container(base) => container::check(),
         Some(base) if assumes_role(base) => check_source(profiles, base),
@@ -98,14 +102,14 @@ pub(super) fn check(profiles: &Profiles) -> Result<(), String> {
     }
 }
 
-/// Checks the keys of a profile, and that it has no empty setting that the SDK takes for a value.
+/// Checks the keys of a profile, and that no setting is empty that the SDK would use as a value.
 fn check_profile(profile: &Profile) -> Result<(), String> {
     let has = KEYS.map(|key| value(profile, key).is_some());
     check_pair(KEYS, has, |set, unset| lacks(profile, set, unset))?;
     for key in KEYS.iter().chain(&TOKENS[1..]).chain(&["role_arn"]) {
         match profile.get(key).and_then(fault) {
             None => {}
-            // An empty token counts as none for AWS.
+            // AWS treats an empty token as none.
             Some(Fault::Empty) if TOKENS.contains(key) => {}
             Some(fault) => return Err(format!("{key} of the profile {} {fault}", profile.name())),
         }
@@ -117,7 +121,7 @@ fn lacks(profile: &Profile, set: &str, unset: &str) -> String {
     format!("the profile {} has {set}, but no {unset}", profile.name())
 }
 
-/// The error if one of two is there without the other.
+/// Returns an error if one of two settings is there without the other.
 fn check_pair(
     names: [&str; 2],
     has: [bool; 2],
@@ -129,7 +133,8 @@ fn check_pair(
     }
 }
 
-/// Checks that the role of `base` has a source of credentials, and that the profile is there if it is one.
+/// Checks that the role of `base` has a source of credentials, and that this profile exists if the source is
+/// a profile.
 fn check_source(profiles: &Profiles, base: &Profile) -> Result<(), String> {
     let Some(source) = base.get("source_profile") else {
         return match base.get("credential_source") {
@@ -175,7 +180,7 @@ fn check_sso(profiles: &Profiles, base: &Profile) -> Result<(), String> {
     }
 }
 
-/// Checks that there is a home, where the session of `base` is kept in `folder`.
+/// Checks that the user has a home. The session of `base` is kept in `folder`, which is below it.
 fn check_home(base: &Profile, folder: &str) -> Result<(), String> {
     if home::is_there() {
         return Ok(());
@@ -186,7 +191,7 @@ fn check_home(base: &Profile, folder: &str) -> Result<(), String> {
     ))
 }
 
-/// Checks the sources after the profiles.
+/// Checks the sources that come after the profiles.
 fn check_variables() -> Result<(), String> {
     let [file, role] = WEB_IDENTITY;
     match (variable(file), variable(role)) {
@@ -211,7 +216,7 @@ fn uses_sso(profile: &Profile) -> bool {
     keys.any(|key| profile.get(key).is_some())
 }
 
-/// Whether the profile names credentials of its own, so no other profile is needed.
+/// Returns whether the profile names credentials of its own, so that no other profile is needed.
 fn names_credentials(profile: &Profile) -> bool {
     let keys = [
         KEYS[0],

@@ -1,9 +1,10 @@
-//! Roles that are assumed with an MFA code.
+//! Assumes roles that need an MFA code.
 //!
-//! The SDK does not read `mfa_serial` of a profile, and STS refuses its AssumeRole
-//! (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-assume-role-credentials.html>). So the profiles from the
-//! last one that has it up to the chosen one are assumed here, and what is below is left to the SDK. The AWS CLI asks
-//! with the same words. Nothing is written to the disk.
+//! The SDK does not read `mfa_serial` of a profile, so STS refuses its AssumeRole
+//! (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-assume-role-credentials.html>). So this module
+//! assumes the roles from the last profile of the chain that has `mfa_serial` up to the chosen profile. The
+//! credentials for the first of these calls come from the SDK. The question for the code has the same words
+//! as in the AWS CLI. Nothing is written to the disk.
 
 use super::failure::Failure;
 use super::in_time;
@@ -20,7 +21,8 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use lockstep::clock::{Clock, SystemClock};
 
-/// The profiles that are assumed here: from the chosen one to the last that has an `mfa_serial`.
+/// Returns the profiles whose roles this module assumes: from the chosen one to the last that has an
+/// `mfa_serial`.
 pub(super) fn asked_for<'a, 'b>(chain: &'b [&'a Profile]) -> &'b [&'a Profile] {
     let mut places = 0..chain.len();
     let last = places.rfind(|place| {
@@ -34,7 +36,7 @@ pub(super) fn asked_for<'a, 'b>(chain: &'b [&'a Profile]) -> &'b [&'a Profile] {
 /// Assumes the roles of `asked`, the last one first.
 ///
 /// # Errors
-/// [`Failure`] that names the profile and the call.
+/// A [`Failure`] that names the profile and the call.
 pub(super) async fn assume(
     asked: &[&Profile],
     profiles: &Profiles,
@@ -97,7 +99,7 @@ async fn assume_one(
     ))
 }
 
-/// The code that is typed for the device `serial`.
+/// Asks for the code of the device `serial`, and returns it.
 async fn code(profile: &str, serial: &str) -> Result<String, CredentialsError> {
     let code = ask(format!("Enter MFA code for {serial}: ")).await;
     code.map_err(|error| {
@@ -107,8 +109,8 @@ async fn code(profile: &str, serial: &str) -> Result<String, CredentialsError> {
     })
 }
 
-/// What provides credentials after the session of an MFA code has ended: an error. A code is asked for at the start of
-/// a command only. Later, its child may read the terminal.
+/// The provider that is asked after the session of an MFA code has ended. It returns an error, because a code
+/// is asked for only at the start of a command: later, the child of the command may read the terminal.
 #[derive(Debug)]
 pub(super) struct Ended(pub(super) String);
 
@@ -124,7 +126,7 @@ impl ProvideCredentials for Ended {
     }
 }
 
-/// The credentials with which the role of `profile` is assumed.
+/// Returns the provider of the credentials with which the role of `profile` is assumed.
 fn below(profile: &Profile, conf: &ProviderConfig) -> Result<SharedCredentialsProvider, String> {
     let name = profile.name();
     match (

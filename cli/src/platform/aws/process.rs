@@ -1,4 +1,4 @@
-//! What an error may show of a `credential_process`: its arguments and variables may be secrets.
+//! Decides what an error may show of a `credential_process`, whose arguments and variables may be secrets.
 //!
 //! <https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html>
 
@@ -8,12 +8,12 @@ use std::cmp::Reverse;
 
 const SETTING: &str = "credential_process";
 
-/// Values that are shorter are no secrets, and may be a part of any message.
+/// Length from which a value is treated as a secret. A shorter one may occur in any message.
 const VALUE_MIN: usize = 4;
 
 const QUOTES: [char; 2] = ['"', '\''];
 
-/// The setting, and the program if its name is plain.
+/// Returns the name of the setting and, if it is plain, the name of the program.
 pub(super) fn name(profile: Option<&Profile>) -> String {
     match parts(command(profile)) {
         (Some(program), _) => format!("{SETTING} {program}"),
@@ -21,8 +21,8 @@ pub(super) fn name(profile: Option<&Profile>) -> String {
     }
 }
 
-/// What went wrong, from the SDK's message: the exit status, and the first line of what the process has written to
-/// standard error, without the values of its command line.
+/// Returns what went wrong, from the message of the SDK: the exit status, and the first line that the process
+/// has written to standard error, without the values of its command line.
 pub(super) fn text(profile: Option<&Profile>, message: &str) -> String {
     let Some((status, stderr)) = message.split_once("Stderr: ") else {
         return first_line(message);
@@ -41,8 +41,8 @@ fn command(profile: Option<&Profile>) -> &str {
     command.unwrap_or_default().trim()
 }
 
-/// The program and its arguments. A shell runs the command, so it may also begin with a variable, or have no program:
-/// then all of it counts as arguments.
+/// Splits a command line into its program and its arguments. A shell runs the command, so it may also begin
+/// with a variable, or have no program. Then all of it counts as arguments.
 fn parts(command: &str) -> (Option<&str>, &str) {
     let quote = command
         .chars()
@@ -64,7 +64,8 @@ fn parts(command: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// `text` with … for each value of `arguments`, the longest first: one may be a part of another.
+/// Returns `text` with … for each value of `arguments`. The longest values are replaced first, because one
+/// may be a part of another.
 fn without_values(text: &str, arguments: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || c == '=' || QUOTES.contains(&c);
     let mut values: Vec<_> = arguments

@@ -1,9 +1,13 @@
 //! The profiles of the shared files `config` and `credentials`
 //! (<https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html>).
 //!
-//! The SDK reads them itself, and takes a file that it cannot read for an empty one. They are read here only for what
-//! the SDK does not tell: whether the files can be read and the chosen profile exists, where its Region is, whether it
-//! names an identity wholly, whether it has to be asked for an MFA code, and what to name in an error.
+//! The SDK reads these files itself, but treats a file that it cannot read as empty. They are read here only
+//! to learn
+//! - whether the files can be read, and whether the chosen profile exists
+//! - where the Region of the profile is set
+//! - whether the profile names an identity completely
+//! - whether an MFA code has to be asked for
+//! - what to name in an error
 
 use crate::platform::env::variable;
 use aws_config::profile::{Profile, ProfileSet, load};
@@ -15,25 +19,26 @@ use std::path::PathBuf;
 /// The variable that chooses a profile.
 const CHOICE: &str = "AWS_PROFILE";
 
-/// The files: the variable that names another one, and the default
+/// The files: for each the variable that names another file, and the default
 /// (<https://docs.aws.amazon.com/sdkref/latest/guide/file-location.html>).
 const CONFIG: (&str, &str) = ("AWS_CONFIG_FILE", "~/.aws/config");
 const CREDENTIALS: (&str, &str) = ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials");
 
-/// The profiles, one of which is chosen.
+/// The profiles of both files, of which one is chosen.
 #[derive(Debug)]
 pub(super) struct Profiles(ProfileSet);
 
 impl Profiles {
-    /// Whether a variable chooses a profile.
+    /// Returns whether a variable chooses a profile.
     pub(super) fn is_chosen() -> bool {
         variable(CHOICE).is_some()
     }
 
-    /// Reads the files. Without a chosen profile, there need not be any.
+    /// Reads the files. If no profile is chosen, the files need not exist.
     ///
     /// # Errors
-    /// When a file cannot be read or parsed, or has not the profile or the services that are chosen.
+    /// When a file cannot be read or parsed, or does not have the chosen profile or the `services` section
+    /// that it names.
     pub(super) async fn read() -> Result<Self, String> {
         let config = text(CONFIG)?;
         text(CREDENTIALS)?;
@@ -42,7 +47,7 @@ impl Profiles {
             let cause = error
                 .source()
                 .map_or(error.to_string(), ToString::to_string);
-            // The place is on the first line, and what is wrong on the second.
+            // The first line of the text has the place, the second what is wrong.
             let words: Vec<_> = cause.split_whitespace().collect();
             format!("the profiles cannot be read: {}", words.join(" "))
         })?);
@@ -62,7 +67,7 @@ impl Profiles {
         }
     }
 
-    /// Checks that there is a profile `name`, which `setting` names.
+    /// Checks that there is a profile `name`, which is the value of `setting`.
     ///
     /// # Errors
     /// Names the setting, the profile and the files.
@@ -81,18 +86,18 @@ impl Profiles {
         self.0.get_profile(name)
     }
 
-    /// A setting of an `sso-session` that is not empty.
+    /// Returns a setting of an `sso-session`, unless it is empty.
     pub(super) fn of_sso_session(&self, session: &str, setting: &str) -> Option<&str> {
         let value = self.0.sso_session(session)?.get(setting);
         value.filter(|value| !value.is_empty())
     }
 
-    /// The name of the chosen profile: `default`, unless a variable chooses another.
+    /// Returns the name of the chosen profile: `default`, unless a variable chooses another.
     pub(super) fn name(&self) -> &str {
         self.0.selected_profile()
     }
 
-    /// The chosen profile, the profile whose credentials it uses to assume its role, and so on.
+    /// Returns the chosen profile, then the profile with whose credentials it assumes its role, and so on.
     pub(super) fn chain(&self) -> Vec<&Profile> {
         let mut chain: Vec<&Profile> = Vec::new();
         let mut next = Some(self.name());
@@ -101,7 +106,7 @@ impl Profiles {
                 break;
             }
             chain.push(profile);
-            // As in the SDK: keys of a source profile are used before its role.
+            // As in the SDK, keys of a source profile are used before its role.
             let has_keys = chain.len() > 1 && profile.get("aws_access_key_id").is_some();
             let source = profile
                 .get("source_profile")
@@ -111,12 +116,12 @@ impl Profiles {
         chain
     }
 
-    /// The last profile of the chain, which names the source of the credentials.
+    /// Returns the last profile of the chain, which names the source of the credentials.
     pub(super) fn base(&self) -> Option<&Profile> {
         self.chain().pop()
     }
 
-    /// The Region of the chosen profile or, where it has none, of the profile whose credentials it uses.
+    /// Returns the Region, and the profile that has it: the first one in the chain with a Region.
     pub(super) fn region(&self) -> Option<(String, String)> {
         let mut chain = self.chain().into_iter();
         chain.find_map(|profile| {
@@ -126,18 +131,18 @@ impl Profiles {
     }
 }
 
-/// A setting of `profile` that is not empty.
+/// Returns a setting of `profile`, unless it is empty.
 pub(super) fn value<'a>(profile: &'a Profile, key: &str) -> Option<&'a str> {
     profile.get(key).filter(|value| !value.is_empty())
 }
 
-/// The path of a file, as the variable or the default has it.
+/// Returns the path of a file, as the variable or the default names it.
 fn place((name, default): (&str, &str)) -> String {
     variable(name).unwrap_or_else(|| default.to_owned())
 }
 
-/// The text of a file; empty if there is no file. A default file behind a folder that cannot be searched counts as
-/// none: a container may run as a user who has no home.
+/// Returns the text of a file; empty if there is no file. A default file in a folder that cannot be searched
+/// counts as none, because a container may run as a user who has no home.
 fn text(file: (&str, &str)) -> Result<String, String> {
     let place = place(file);
     let path = match (place.strip_prefix("~/"), variable("HOME")) {
@@ -156,7 +161,8 @@ fn text(file: (&str, &str)) -> Result<String, String> {
     Err(format!("the file {place} ({name}) cannot be read: {error}"))
 }
 
-/// Whether the text of `config` has the section. The SDK knows the settings in it only by their names.
+/// Returns whether the text of `config` has the section `[services name]`. The SDK gives access only to the
+/// settings in it.
 fn has_services(config: &str, name: &str) -> bool {
     let mut titles = config.lines().filter_map(|line| {
         let (title, _) = line.strip_prefix('[')?.split_once(']')?;
@@ -165,7 +171,7 @@ fn has_services(config: &str, name: &str) -> bool {
     titles.any(|(kind, known)| kind == "services" && known.trim() == name)
 }
 
-/// Whether the credentials of `profile` are those of a role, which is assumed with other credentials.
+/// Returns whether `profile` has a role that is assumed with other credentials.
 pub(super) fn assumes_role(profile: &Profile) -> bool {
     profile.get("role_arn").is_some() && profile.get("web_identity_token_file").is_none()
 }
@@ -174,7 +180,7 @@ pub(super) fn assumes_role(profile: &Profile) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    /// The profiles of a file `config`, one of which is chosen.
+    /// Returns the profiles of a file with the text `config`, of which one is `chosen`.
     pub(in crate::platform::aws) async fn profiles(config: &str, chosen: &str) -> Profiles {
         let fs = Fs::from_slice(&[("config", config)]);
         let env = Env::from_slice(&[("AWS_CONFIG_FILE", "config"), ("AWS_PROFILE", chosen)]);

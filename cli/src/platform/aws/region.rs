@@ -1,8 +1,9 @@
 //! The Region, from the first source that has one.
 //!
-//! The order is that of the AWS CLI and the SDKs
-//! (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-region.html>). A source is asked only if those before it
-//! have none: a container, which has the variable, reads no file and asks IMDS nothing.
+//! The sources have the same order as in the AWS CLI and the SDKs
+//! (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-region.html>). A source is asked only if those
+//! before it have no Region: in a container, where the variable is set, no file is read and IMDS is not
+//! asked.
 
 use super::profiles::Profiles;
 use crate::platform::env::variable;
@@ -16,10 +17,10 @@ use std::time::Duration;
 /// The variables, in their order.
 const VARIABLES: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
 
-/// The longest wait for IMDS, which answers on an instance of EC2 only. The AWS CLI waits as long.
+/// Longest wait for IMDS, which answers only on an EC2 instance. The AWS CLI waits for the same time.
 const IMDS_WITHIN: Duration = Duration::from_secs(1);
 
-/// A Region, and the setting that has it.
+/// A Region, and where it is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// Its name, such as `eu-west-1`.
@@ -29,7 +30,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The Region in the environment.
+    /// Returns the Region in the environment.
     pub(super) fn of_environment() -> Option<Self> {
         VARIABLES.iter().find_map(|from| {
             let from = (*from).to_owned();
@@ -37,10 +38,10 @@ impl Region {
         })
     }
 
-    /// The Region of the profile or, on an instance of EC2, of the instance.
+    /// Returns the Region of the profile or, on an EC2 instance, of the instance.
     ///
     /// # Errors
-    /// Names the settings, if none has a Region.
+    /// Names the settings that may have the Region, if none has one.
     pub(super) async fn elsewhere(profiles: &Profiles) -> Result<Self, String> {
         if let Some((name, profile)) = profiles.region() {
             let from = format!("the profile {profile}");

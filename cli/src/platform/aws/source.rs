@@ -1,4 +1,4 @@
-//! The sources of credentials: their names, and the settings that lead to them.
+//! The sources of credentials: their names in errors, and the settings that lead to them.
 
 use super::text::{causes, line};
 use super::{container, process};
@@ -7,7 +7,7 @@ use aws_config::imds::client::error::{ImdsError, TokenError};
 use aws_config::profile::Profile;
 use aws_credential_types::provider::error::CredentialsError;
 
-/// Where credentials come from, if not from the environment.
+/// The source of credentials that are not in variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Sso,
@@ -20,7 +20,8 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The source that the last profile of the chain names or, if it names none, the environment.
+    /// Returns the source that `profile`, the last one of the chain, names. If it names none, returns the
+    /// source that the environment names.
     pub(super) fn of(profile: Option<&Profile>) -> Self {
         let has = |key| profile.is_some_and(|profile| profile.get(key).is_some());
         let source = profile.and_then(|profile| profile.get("credential_source"));
@@ -39,7 +40,7 @@ impl Source {
         }
     }
 
-    /// The source, what went wrong, and the setting to change, in one text.
+    /// Returns the source, what went wrong, and the setting to change, in one line.
     pub(super) fn failure(self, base: Option<&Profile>, text: &str) -> String {
         let name = match self {
             Self::Sso => "SSO",
@@ -51,19 +52,20 @@ impl Source {
             Self::Instance => "IMDS",
         };
         let mut advice = self.advice(base);
-        // The SDK says no more of a file that it cannot read, or cannot keep a renewed token in.
+        // This is the SDK's whole text for a token file that it cannot read, or to which it cannot write a
+        // renewed token.
         if self == Self::Sso && text.contains("failed to load the cached SSO token") {
             advice.push_str(", or let this user read and write the files in ~/.aws/sso/cache");
         }
         format!("{name}: {text} ({advice})")
     }
 
-    /// What went wrong, where no service of AWS has answered.
+    /// Returns what went wrong, if no AWS service has answered.
     pub(super) fn text(self, error: &CredentialsError, base: Option<&Profile>) -> String {
         let last = causes(error).last().map(ToString::to_string);
         match self {
             Self::Process => process::text(base, &last.unwrap_or_default()),
-            // The SDK's text is the whole answer.
+            // The text of the SDK would be the whole answer of IMDS.
             Self::Instance => match status_of_imds(error) {
                 Some(status) => format!("status {status}"),
                 None => line(error),
@@ -72,9 +74,9 @@ impl Source {
         }
     }
 
-    /// The setting to change, or the command to run.
+    /// Returns the setting to change, or the command to run.
     pub(super) fn advice(self, base: Option<&Profile>) -> String {
-        // The profile that has the session, which may be below a role.
+        // The profile that has the session, which may be the source of a role.
         let profile = base.map_or("default", Profile::name);
         let of_profile = |key| base.is_some_and(|base| base.get(key).is_some());
         match self {
@@ -91,11 +93,12 @@ impl Source {
         }
     }
 
-    /// Whether an error that no service of AWS has answered with may be gone at the next attempt: the agents of a
-    /// container and of an instance answer with a 5xx or not at all while they start.
+    /// Returns whether a later attempt may succeed, for an error that does not come from an AWS service. The
+    /// credentials endpoints of a container and of an instance answer with a 5xx, or not at all, while they
+    /// start.
     pub(super) fn may_answer_later(self, error: &CredentialsError) -> bool {
         let is_refused = match self {
-            // Its status is in the text alone.
+            // The text of the error is the only place that has the status.
             Self::Container => line(error).contains("StatusCode(4"),
             Self::Instance => {
                 let is_refused = status_of_imds(error).is_some_and(|s| (400..500).contains(&s));
@@ -107,7 +110,7 @@ impl Source {
     }
 }
 
-/// The status of the answer, if IMDS has refused.
+/// Returns the HTTP status, if IMDS has answered with an error.
 fn status_of_imds(error: &CredentialsError) -> Option<u16> {
     causes(error).find_map(|cause| match cause.downcast_ref::<ImdsError>()? {
         ImdsError::ErrorResponse(refusal) => Some(refusal.response().status().as_u16()),

@@ -7,15 +7,15 @@ use std::iter::successors;
 /// Longest text of an error, in characters.
 const TEXT_MAX: usize = 400;
 
-/// An error and its causes.
+/// Returns an error and its causes, the outermost first.
 pub(super) fn causes<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     successors(Some(error), |&error| error.source())
 }
 
-/// The messages of an error and its causes, in one line. A cause whose message is in the one before is left out, and
-/// so are the SDK's words for the classes of its own errors.
+/// Returns the messages of an error and its causes, in one line. Leaves out a cause whose message is already
+/// in the line, and the words with which the SDK names the class of its own errors.
 pub(crate) fn line(error: &(dyn Error + 'static)) -> String {
     let mut line = String::new();
     for cause in causes(error) {

@@ -1,15 +1,16 @@
-//! Credentials that no request can be signed with. The SDK puts them into headers unchecked, and panics.
+//! Finds credentials that no request can be signed with. The SDK does not check them, and panics when it puts
+//! them into headers.
 
 use aws_credential_types::provider::{self, error::CredentialsError};
 use std::error::Error;
 use std::fmt;
 
-/// What is wrong with a part of credentials.
+/// What is wrong with a part of credentials: the access key id, the secret access key or the session token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It is empty.
     Empty,
-    /// It has a control character or one outside ASCII, such as a line end from a file.
+    /// It has a control character, such as the line end of a file, or a character outside ASCII.
     NotPlain,
 }
 
@@ -39,7 +40,7 @@ impl fmt::Display for Unusable {
 
 impl Error for Unusable {}
 
-/// The credentials, if a request can be signed with them.
+/// Returns the credentials, if a request can be signed with them.
 pub(super) fn checked(found: provider::Result) -> provider::Result {
     let found = found?;
     let parts = [
@@ -58,7 +59,7 @@ pub(super) fn checked(found: provider::Result) -> provider::Result {
     Ok(found)
 }
 
-/// What is wrong with a part, if anything is.
+/// Returns what is wrong with a part, if anything is.
 pub(super) fn fault(part: &str) -> Option<Fault> {
     if part.is_empty() {
         return Some(Fault::Empty);

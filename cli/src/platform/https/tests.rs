@@ -47,7 +47,7 @@ impl Root {
         Some(trusting(&self.pem))
     }
 
-    /// A server's side of TLS, with a certificate for `localhost`.
+    /// Returns the server's side of TLS, with a certificate for `localhost`.
     fn acceptor(&self) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let server = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -91,7 +91,7 @@ impl Server {
         Self { port, counts }
     }
 
-    /// Handshakes, those of them that were completed, and requests.
+    /// Returns the numbers of handshakes, completed handshakes, and requests.
     fn counts(&self) -> [u32; 3] {
         let Counts {
             handshakes,
@@ -123,7 +123,7 @@ async fn serve(client: TcpStream, acceptor: Option<TlsAcceptor>, counts: Arc<Cou
     }
 }
 
-/// The client, and how often it has read the roots of the image.
+/// The client, and the number of times that it has read the roots of the image.
 struct Trusting {
     http: HttpsClient,
     reads: Arc<AtomicU32>,
