@@ -42,7 +42,7 @@ pub(crate) const FINAL_REQUEST_TIMEOUT: Duration = Duration::from_secs(6);
 /// The result of [`take`].
 #[derive(Clone, Debug)]
 pub(crate) enum Acquired {
-    /// The permit is granted. The request that it was granted to was sent at this time.
+    /// The permit is granted, by a request that was sent at this time.
     Granted(Box<Granted>, Instant),
     /// There is nothing to do, for this reason.
     Skipped(String),
@@ -164,7 +164,8 @@ async fn give_up(
     })
 }
 
-/// Returns the result for a response, which is not a place in the queue of a run that still waits.
+/// Returns the result that `answer` stands for. A place in the queue stands for a refusal, because [`take`]
+/// handles the response to a run that goes on waiting.
 fn taken(answer: AcquireResponse, sent: Instant) -> Acquired {
     use AcquireResponse::{AlreadyHeld, Duplicate, Finished, GaveUp, Granted, Queued, Skipped};
     match answer {

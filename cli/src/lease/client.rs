@@ -3,8 +3,8 @@
 //! No Lambda function is invoked: the container needs only the table and a policy for it. So workflows and
 //! processes use one protocol for a lock, and each sees the holders, the queue and the history of the other.
 //!
-//! A process may not open a task token, and so cannot end a waiting state. The reaper does that for it, at an
-//! event that the process publishes.
+//! A process may not open a task token, and so cannot end a waiting state. The reaper does that for it, when
+//! it gets an event that the process publishes.
 
 #[cfg(test)]
 pub(crate) mod twins;

@@ -144,7 +144,7 @@ impl LeaseRenewer {
     }
 
     fn not_renewed_in_time(&self) -> LeaseLost {
-        self.lost("no renewal succeeded in time, because the lock table did not answer".into())
+        self.lost("the lock table did not confirm a renewal in time".into())
     }
 
     fn lost(&self, why: String) -> LeaseLost {

@@ -86,7 +86,7 @@ impl LeaseTiming {
         (self.length / 8).clamp(Duration::from_millis(250), Duration::from_secs(4))
     }
 
-    /// Returns when the command is asked to stop, if no renewal succeeds after that sent at `sent`.
+    /// Returns when the command is asked to stop, if no renewal that was sent after `sent` succeeds.
     pub(crate) fn stop_at(&self, sent: Instant) -> Instant {
         sent + self
             .length
@@ -94,7 +94,7 @@ impl LeaseTiming {
             .saturating_sub(KILL_BEFORE)
     }
 
-    /// Returns when the command has to be dead, if no renewal succeeds after that sent at `sent`.
+    /// Returns when the command has to be dead, if no renewal that was sent after `sent` succeeds.
     pub(crate) fn kill_at(&self, sent: Instant) -> Instant {
         sent + self.length.saturating_sub(KILL_BEFORE)
     }

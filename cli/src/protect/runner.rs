@@ -56,7 +56,7 @@ fn log(event: &ProtectionEvent, until: &str) {
                 %reason,
                 detail,
                 advice = reason.advice(),
-                "the task is not protected: ECS or its agent refused"
+                "task protection could not be set or renewed"
             );
         }
         ProtectionEvent::LeftToExpire(Refused { reason, detail }) => {

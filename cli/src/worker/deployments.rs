@@ -122,8 +122,9 @@ fn is_failing(deployment: &Deployment) -> bool {
     failed || deployment.failed_tasks() > 0 && deployment.running_count() == 0
 }
 
-/// Returns whether the PRIMARY deployment, with this id and task definition, replaces the task that was
-/// started from `origin`.
+/// Decides whether the PRIMARY deployment, with this id and task definition, replaces the task that was
+/// started from `origin`. A service without a PRIMARY deployment, as under another deployment controller,
+/// replaces nothing.
 fn judge(origin: &Origin, id: Option<&str>, definition: Option<&str>) -> Found {
     let is_other = |own: &str, primary: Option<&str>| primary.is_some_and(|primary| primary != own);
     let is_replaced = match &origin.deployment {
