@@ -65,7 +65,7 @@ async fn read(args: &AuditArgs) -> Result<Found, EarlyExit> {
     if let (Some(state), Some(html)) = (&args.state, &args.html)
         && file(state) == file(html)
     {
-        let text = format!("--state and --html name one file: {}", html.display());
+        let text = format!("--state and --html name the same file: {}", html.display());
         return Err((Exit::CONFIGURATION, text));
     }
     let Loaded { sdk, region } = operators_config().await?;

@@ -68,7 +68,7 @@ pub(crate) async fn retry_unless<T, F: Future<Output = Result<T, Error>>>(
     let again = |error: &Error, attempts| {
         let retries = may_mend(error) && bound.allows_another(attempts) && !stopping();
         if retries {
-            tracing::warn!(event = "request_retried", lock, %error, attempts, "no answer; retrying");
+            tracing::warn!(event = "request_retried", lock, %error, attempts, "the lock table gave no answer, or a temporary error; retrying");
         }
         retries.then_some(PAUSE)
     };

@@ -327,7 +327,7 @@ async fn each_mistake_is_one_line_with_the_code_of_its_kind() {
     );
     assert!(report.contains("1 state machine of"), "{report}");
     let both = account.audit(&["--state", other, "--html", other]);
-    assert_refused(both, 64, "--state and --html name one file").await;
+    assert_refused(both, 64, "--state and --html name the same file").await;
     let endless = account.audit(&["--state", "/dev/zero"]);
     assert_refused(endless, 64, "no regular file").await;
 }

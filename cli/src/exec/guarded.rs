@@ -50,7 +50,7 @@ impl GuardedCommand {
                     event = "progress_fifo_failed",
                     name,
                     %error,
-                    "there is no FIFO for the command's progress"
+                    "no FIFO can be created, so the command cannot report its progress"
                 );
                 None
             }

@@ -105,7 +105,7 @@ pub(crate) async fn take(
                     event = "request_retried",
                     lock = request.lock,
                     %error,
-                    "no answer; retrying"
+                    "the lock table gave no answer, or a temporary error; retrying"
                 );
                 POLL_INTERVAL
             }

@@ -144,7 +144,7 @@ impl LeaseRenewer {
     }
 
     fn not_renewed_in_time(&self) -> LeaseLost {
-        self.lost("the lock table did not confirm a renewal in time".into())
+        self.lost("no answer from the lock table has confirmed a renewal in time".into())
     }
 
     fn lost(&self, why: String) -> LeaseLost {

@@ -55,7 +55,7 @@ pub(crate) async fn hold(
     }
     let Some(lock) = &args.lock else {
         return Err(wrong(
-            "--lock is missing, and LOCKSTEP_LOCK has no grant to adopt".into(),
+            "--lock is missing, and LOCKSTEP_LOCK, LOCKSTEP_HOLDER and LOCKSTEP_FENCING_TOKEN name no grant to adopt".into(),
         ));
     };
     let identity = tokio::select! {
