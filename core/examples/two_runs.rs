@@ -1,6 +1,7 @@
 //! Two runs of one batch contend for its lock: `cargo run -p lockstep-core --example two_runs --features memory`
 //!
-//! The table is in memory and the clock is moved by hand, so the minutes of the story pass at once.
+//! The table is in memory and the clock moves only when the example advances it, so the example ends at
+//! once.
 
 use lockstep_core::clock::{Clock, ManualClock};
 use lockstep_core::domain::{

@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Exponential backoff with full jitter: each wait is a random part of a bound that doubles.
+/// Exponential backoff with full jitter: each wait is a random part of an upper bound that doubles with
+/// each retry.
 ///
-/// Why full jitter: of the usual kinds it finishes contended work with the fewest calls
+/// Full jitter completes contended work with the fewest calls of the usual kinds of backoff
 /// (<https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>).
 #[derive(Debug)]
 pub struct Backoff {
@@ -15,8 +16,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Creates a backoff whose first wait is at most `first`, the next at most twice that, and so on,
-    /// but none more than `most`. The same `seed` gives the same waits.
+    /// Creates a backoff whose first wait is at most `first`. The bound doubles with each retry, up to
+    /// `most`. The same `seed` gives the same waits.
     #[must_use]
     pub fn new(first: Duration, most: Duration, seed: u64) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! The port of time.
+//! The trait for time, and a clock for tests.
 
 use crate::domain::Timestamp;
 use auto_impl::auto_impl;
 use std::time::Duration;
 
-/// A source of time.
+/// A source of the current time, which can also sleep.
 #[auto_impl(&, Arc)]
 pub trait Clock: Send + Sync {
     /// Returns the current time.
@@ -14,7 +14,8 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, length: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// A clock that moves only by [`Self::set`], [`Self::advance`] and sleeps, which return at once.
+/// A clock that moves only by [`Self::set`], [`Self::advance`] and [`Clock::sleep`]. A sleep advances
+/// the clock and returns at once.
 #[cfg(feature = "memory")]
 #[derive(Debug)]
 pub struct ManualClock(std::sync::atomic::AtomicU64);

@@ -4,8 +4,8 @@
 //! returns a [`Transition`] or a [`Refusal`]. [`fast_path()`] returns a write that needs no read
 //! first: a [`Guard`] and an [`Update`], both plain data that any store can evaluate.
 //!
-//! May depend on: `core` and `std` only (and `thiserror` for the wording of errors, `sha2` for
-//! short names, `time` for RFC 3339). No clock, no randomness, no I/O, no JSON, no AWS type.
+//! May depend on: `core` and `std`, `thiserror` for the texts of errors, `sha2` for short names and
+//! `time` for RFC 3339. No clock, no randomness, no I/O, no JSON and no AWS type.
 
 mod act;
 mod child;

@@ -1,11 +1,13 @@
-//! The lock protocol of Lockstep, without I/O: what a lock is, what each command does to it, and when a
-//! dead holder's permit is freed.
+//! The lock protocol of Lockstep, without I/O: what a lock is, what each command does to it, and when
+//! the permit of a dead holder is freed.
 //!
-//! Reading order: [`domain`] (the protocol as pure functions), [`protocol`] (fast path, observed
-//! path, bounded retry), [`recovery`] (from evidence to action), [`store`] (the port of the lock table).
+//! Reading order: [`domain`] (the protocol as pure functions), [`protocol`] (fast path, observed path,
+//! bounded retry), [`recovery`] (from evidence to action), [`store`] (the trait that a lock table
+//! implements).
 //!
 //! The crate links no AWS SDK, no async runtime and no serialization. A [`store::LockStore`] and a
-//! [`clock::Clock`] are all that it needs from outside. The example `two_runs` has two runs contend for a lock.
+//! [`clock::Clock`] are its only dependencies on the outside. In the example `two_runs`, two runs
+//! contend for a lock.
 
 pub mod backoff;
 pub mod clock;

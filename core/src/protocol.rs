@@ -1,12 +1,12 @@
 //! The only code that turns a command into a write: fast path, observed path, bounded retry.
 //!
 //! ```text
-//!  command ─▶ register, if a state waits already
+//!  command ─▶ register the waiter, if a state already waits with a task token
 //!                 ▼
 //!             fast_path(command, now) ─▶ commit ── committed ───────────────▶ outcome
-//!                                     │ conflict: the record comes with the answer
+//!                                     │ conflict: the response contains the record
 //!                                     ▼
-//!             read what the decision needs and the conflict did not bring
+//!             read the items that the decision needs and the conflict did not return
 //!                                     ▼
 //!                      decide(record, command, now) ── refusal ────────▶ refusal
 //!                                     │ transition
@@ -15,13 +15,13 @@
 //!                                     │ conflict: decide again, at most RETRIES_MAX times
 //!                                     └──────────────────────────────────▶ contended
 //!
-//!  a state that registered and does not wait: its side item is deleted before the end
+//!  a state that has registered and got no place in the queue: its side item is deleted last
 //! ```
 //!
-//! [`Attempt`] is that diagram as a pure state machine: it names one request to the table at a time
-//! and takes the reply. [`Protocol`] carries requests to the store and replies back, reads the
-//! clock, and bounds the retries. The model steps the same machine, so it interleaves what is
-//! deployed.
+//! [`Attempt`] is that diagram as a pure state machine: it names one request to the table at a time and
+//! takes the reply. [`Protocol`] sends each request to the store, passes the reply back, reads the
+//! clock, and bounds the retries. The model checker in `tests/model` steps the same machine, so the
+//! interleavings that it explores are those of the deployed code.
 //!
 //! May depend on: domain, store, clock, backoff.
 
@@ -38,10 +38,10 @@ use crate::domain::{Command, Effect, LockKey, Outcome, Refusal};
 use crate::store::{Commit, Found, LockStore, StoreError};
 use std::time::Duration;
 
-/// Most retries of one command after conflicts and busy answers.
+/// Maximum number of retries of one command after conflicts and busy replies of the table.
 pub const RETRIES_MAX: u32 = 8;
 
-/// The protocol on one table.
+/// Executes commands on the locks of one table.
 #[derive(Debug)]
 pub struct Protocol<S, C> {
     store: S,
@@ -58,13 +58,13 @@ pub struct Done {
     pub effects: Vec<Effect>,
 }
 
-/// Why a command was not carried out.
+/// Why a command was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ProtocolError {
     /// The decision is a refusal.
     #[error("refused: {0:?}")]
     Refused(Refusal),
-    /// The write of every try met another write.
+    /// Each attempt to write met a concurrent write.
     #[error("{RETRIES_MAX} conflicts in a row")]
     Contended,
     /// The table failed.
@@ -73,8 +73,9 @@ pub enum ProtocolError {
 }
 
 impl<S: LockStore, C: Clock> Protocol<S, C> {
-    /// The protocol on `store`. The `seed` spreads the backoff of clients that conflict with each
-    /// other.
+    /// Creates the protocol on `store`. Retries wait for a random part of 20 ms at first, and of at most
+    /// 400 ms later. Clients that conflict with each other need different values of `seed`, so that they retry at
+    /// different times.
     pub fn new(store: S, clock: C, seed: u64) -> Self {
         let backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(400), seed);
         Self {
@@ -84,12 +85,12 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         }
     }
 
-    /// The clock of the decisions.
+    /// Returns the clock that gives the time of each decision.
     pub fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// The table of the locks.
+    /// Returns the table.
     pub fn store(&self) -> &S {
         &self.store
     }
@@ -97,8 +98,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
     /// Executes `command` on `lock`.
     ///
     /// # Errors
-    /// [`ProtocolError`]. After `Store` the command may or may not have been executed: sending it
-    /// again is safe, and returns its outcome.
+    /// [`ProtocolError`]. After `Store` the command may or may not have been executed. Executing the
+    /// command again is safe and returns its outcome.
     ///
     /// # Examples
     #[cfg_attr(feature = "memory", doc = "```")]
@@ -134,7 +135,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
                 self.clock.sleep(self.backoff.wait(retries)).await;
                 retries += 1;
             }
-            // Only an acquire makes a record of a lock that has none, and an order of an operator, which is about that lock.
+            // Only an acquire reads what closes new locks. A pause creates a record too, but an operator asked for
+            // that lock by name.
             let creates = matches!(command, Command::Acquire(_));
             let reply = self.carry(lock, request, creates).await?;
             match attempt.reply(reply, self.clock.now()) {
@@ -144,8 +146,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
         }
     }
 
-    /// Carries one request to the table. Where the lock has no record and the command `creates` one, what closes new locks
-    /// is read too.
+    /// Sends one request to the table. If the lock has no record and the command is an acquire
+    /// (`creates`), also reads whether new locks are paused.
     async fn carry(
         &self,
         lock: &LockKey,

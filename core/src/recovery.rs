@@ -1,7 +1,7 @@
-//! From evidence to action: what to do about a holder that may be dead, stale or ending.
+//! Decides from evidence what to do about a holder that may be dead, stale or ending.
 //!
 //! [`judge()`] is a pure function. [`Check`] is one check of a holder as a state machine: it yields
-//! each request and takes each answer. Its caller sends the requests.
+//! requests and takes the answers. The caller sends the requests.
 //!
 //! May depend on: domain.
 
@@ -29,77 +29,77 @@ pub use verdict::{Life, Next, Over, Verdict};
 
 use crate::domain::{CLOCK_SKEW, HolderId, RecoveryBasis, Seconds, StopReason};
 
-/// How long ListTasks may lack a task that was started: it is eventually consistent
+/// How long ListTasks may not show a new task: the call is eventually consistent
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
 pub const LIST_LAG: Seconds = Seconds::of(10);
 
-/// How long what a workflow has started may take to stop after its execution was aborted or timed out:
-/// the default `stopTimeout` of an ECS task
-/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>). Step
-/// Functions stops it on a best-effort basis, and the execution counts as ended at once. One second of it is for
-/// the clocks, which may differ.
+/// How long the tasks that a workflow has started may take to stop after the end of its execution
+/// without success: 30 s, the default `stopTimeout` of an ECS task
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>), plus
+/// one second because clocks may differ. The execution counts as ended at once, and Step Functions stops
+/// its tasks on a best-effort basis.
 pub const ABORT_SETTLES: Seconds = Seconds::of(30 + CLOCK_SKEW.get());
 
 /// What to do about a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Leaves it as it is: it is alive, is being stopped, or is left to a later check.
+    /// Does nothing: the holder is alive, is being stopped, or is left to a later check.
     Leave,
-    /// Sends the wake-up of its hand-over again.
+    /// Sends the wake-up of the holder's hand-over again.
     Wake,
-    /// Marks it as a suspect: it is silent while its execution runs.
+    /// Marks the holder as a suspect: it is silent while its execution runs.
     Suspect,
-    /// Takes the run that waits to replace it out of the queue, because that run is dead.
+    /// Takes the run that waits to replace the holder out of the queue, because that run is dead.
     DropReplacer {
         /// The run that waits.
         replacer: HolderId,
     },
-    /// Frees its permit.
+    /// Frees the holder's permit.
     Recover {
-        /// What shows that it may be freed.
+        /// What shows that the permit may be freed.
         basis: RecoveryBasis,
-        /// Whether the same evidence shows that its work had succeeded.
+        /// Whether the same evidence shows that the work of the run succeeded.
         succeeded: bool,
         /// The evidence in words.
         evidence: String,
     },
-    /// Stops its execution and its work. Its permit is free once they have been confirmed to have
+    /// Stops the holder's execution and work. The permit is freed by a later check that sees both
     /// stopped.
     Stop {
-        /// What has to be written before anything is stopped.
+        /// The write that must succeed before anything is stopped.
         commit: Commitment,
-        /// Whether its execution is to be stopped.
+        /// Whether the holder's execution is to be stopped.
         execution: bool,
-        /// The ARNs of the tasks, or of the execution of its work, that are to be stopped.
+        /// The ARNs of the tasks, or of the execution that does the work, that are to be stopped.
         work: Vec<String>,
-        /// Why.
+        /// Why the holder is stopped.
         why: String,
     },
     /// Freezes the lock.
     Freeze {
-        /// Why.
+        /// Why the lock is frozen.
         why: String,
     },
-    /// Raises the alert that it is not stopped. A later check tries again.
+    /// Does not stop the holder, and raises an alert that says so. A later check tries again.
     Refrain {
-        /// Why not.
+        /// Why the holder is not stopped.
         why: String,
     },
-    /// Raises the alert that evidence is missing. A later check tries again.
+    /// Raises an alert that evidence is missing. A later check tries again.
     Alert {
-        /// Why not.
+        /// Why the evidence is missing.
         why: String,
     },
 }
 
-/// What has to be written before the work of a holder is stopped. A heartbeat that comes first
-/// makes that write fail, except the stop of a replaced holder.
+/// The write that must succeed before the work of a holder is stopped. A heartbeat that is written first
+/// makes this write fail, unless the holder is stopped because another run replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commitment {
-    /// Marks the holder as ending: its execution is over and its work is being stopped.
+    /// Marks the holder as ending: its execution has ended and its work is being stopped.
     Ending,
-    /// Commits the stop of the holder, for this reason. Later heartbeats are refused.
+    /// Commits the stop of the holder for this reason. Heartbeats after the commit are refused.
     Stop(StopReason),
-    /// Nothing: the stop is committed already.
+    /// No write: an earlier check has committed the stop.
     Done,
 }

@@ -31,25 +31,25 @@ pub trait LockStore: Send + Sync {
         change: &Change,
     ) -> impl Future<Output = Result<Commit, StoreError>> + Send;
 
-    /// The record of `lock` as of the latest commit (a strongly consistent read).
+    /// Returns the record of `lock` as of the latest commit (a strongly consistent read).
     fn load(
         &self,
         lock: &LockKey,
     ) -> impl Future<Output = Result<Option<LockRecord>, StoreError>> + Send;
 
-    /// What closes a lock that has no record yet, as of the latest commit (a strongly consistent read); `None` if nothing
-    /// does. A caller that may not read it gets `None`.
+    /// Returns what closes a lock that has no record yet, as of the latest commit (a strongly consistent
+    /// read); `None` if nothing does. A caller that may not read it gets `None`.
     fn new_locks(&self) -> impl Future<Output = Result<Option<Mode>, StoreError>> + Send;
 
-    /// One run of `lock` as of the latest commit (a strongly consistent read).
+    /// Returns one run of `lock` as of the latest commit (a strongly consistent read).
     fn load_run(
         &self,
         lock: &LockKey,
         run: &RunId,
     ) -> impl Future<Output = Result<Option<Run>, StoreError>> + Send;
 
-    /// The runs of `lock` by their grants, newest first: those before `after`, or from the newest
-    /// on. A page has at most `most` runs, where 0 counts as 1 (strongly consistent).
+    /// Returns the runs of `lock` by their grants, newest first: those before `after`, or from the
+    /// newest on. A page has at most `most` runs, where 0 counts as 1 (strongly consistent).
     ///
     /// Runs under way are not among them unless a task of theirs was noted: the record has those.
     /// An entry that cannot be read is skipped and logged. Tokens are ordered by their decimal
@@ -70,14 +70,14 @@ pub trait LockStore: Send + Sync {
         waiter: &Waiter,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The side item of a waiter as of the latest commit (a strongly consistent read).
+    /// Returns the side item of a waiter as of the latest commit (a strongly consistent read).
     fn load_waiter(
         &self,
         lock: &LockKey,
         waiter: &WaiterId,
     ) -> impl Future<Output = Result<Option<Waiter>, StoreError>> + Send;
 
-    /// The locks of one shard that are due for the sweep by `until`, the longest due first: one
+    /// Returns the locks of one shard that are due for the sweep by `until`, the longest due first: one
     /// page, from behind `after`. An entry that cannot be read is counted and skipped. Not strongly
     /// consistent: the next sweep finds what this one misses.
     fn due(
@@ -91,7 +91,7 @@ pub trait LockStore: Send + Sync {
 /// What an operator reads beside single locks.
 #[auto_impl(&, Arc)]
 pub trait LockIndex: LockStore {
-    /// The locks whose name begins with `prefix`, in the order of their names: up to `most` of
+    /// Returns the locks whose name begins with `prefix`, in the order of their names: up to `most` of
     /// them, 1 to [`LOCKS_PAGE`], from behind `after`.
     ///
     /// Not strongly consistent: a lock may be missing for a moment after its first write. A lock
@@ -109,7 +109,7 @@ pub trait LockIndex: LockStore {
         mode: Option<&Mode>,
     ) -> impl Future<Output = Result<Option<Mode>, StoreError>> + Send;
 
-    /// The acts on `lock` within the retention, oldest first: pauses, resumptions, freezes and
+    /// Returns the acts on `lock` within the retention, oldest first: pauses, resumptions, freezes and
     /// evictions of waiters (strongly consistent). An entry that cannot be read is skipped and
     /// logged.
     fn acts(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Act>, StoreError>> + Send;
@@ -146,7 +146,7 @@ pub const SHARDS: u8 = 8;
 /// Most locks on one page of the sweep's index.
 pub const DUE_PAGE: usize = 50;
 
-/// The shard of a lock in the sweep's index.
+/// Returns the shard of a lock in the sweep's index.
 #[must_use]
 pub fn shard(lock: &LockKey) -> u8 {
     Sha256::digest(lock.as_str())[0] % SHARDS

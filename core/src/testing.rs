@@ -1,4 +1,4 @@
-//! Values for tests of all levels: a test names only the fields that it is about.
+//! Sample values for tests of all levels, so that a test names only the fields that matter to it.
 
 use crate::domain::{
     Acquire, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, LeaseVersion,
@@ -6,13 +6,13 @@ use crate::domain::{
     RunOutcome, Seconds, Task, TaskEnd, TaskSet, TaskToken, Terms, Ticket, WhenFull, WhenPaused,
 };
 
-/// How long the commands below keep the history of a run.
+/// The retention that the commands of this module carry: 2 days for the history, 1 day for run keys.
 pub const RETENTION: Retention = Retention {
     history: Seconds::of(172_800),
     run_keys: Seconds::of(86_400),
 };
 
-/// The name of the variant that `value` is.
+/// Returns the name of the enum variant of `value`, read from its `Debug` output.
 pub fn variant(value: &impl std::fmt::Debug) -> String {
     let mut shown = format!("{value:?}");
     let end = shown.find(|c: char| !c.is_alphanumeric());
@@ -20,47 +20,48 @@ pub fn variant(value: &impl std::fmt::Debug) -> String {
     shown
 }
 
-/// A fencing token.
+/// Returns a fencing token.
 pub fn token(number: u64) -> FencingToken {
     FencingToken::from_number(number)
 }
 
-/// A ticket.
+/// Returns a ticket.
 pub fn ticket(number: i64) -> Ticket {
     Ticket::from_number(number)
 }
 
-/// A capacity.
+/// Returns a capacity.
 pub fn permits(count: i64) -> Permits {
     Permits::new(count).expect("a valid capacity")
 }
 
-/// The holder of this name.
+/// Returns the holder of this name.
 pub fn holder(name: &str) -> HolderId {
     HolderId::new(name).expect("a valid holder")
 }
 
-/// A run key.
+/// Returns a run key.
 pub fn run_key(key: &str) -> RunKey {
     RunKey::new(key).expect("a valid run key")
 }
 
-/// A task token of Step Functions.
+/// Returns a task token of Step Functions.
 pub fn task_token(token: &str) -> TaskToken {
     TaskToken::new(token).expect("a valid task token")
 }
 
-/// One permit for a minute, with a heartbeat every 20 s and no optional field.
+/// Returns terms for one permit: a lease of 60 s, a heartbeat every 20 s, and no optional field.
 pub fn terms(holder: HolderId) -> Terms {
     Terms::new(holder, RETENTION)
 }
 
-/// A request on these terms that does not wait.
+/// Returns an acquire with these terms that does not wait.
 pub fn acquire(terms: Terms) -> Acquire {
     Acquire::new(terms)
 }
 
-/// What a request does at a paused lock by default: it waits there if it waits at a full one.
+/// Returns the default behaviour of a request at a paused lock: it waits if `when_full` waits in the
+/// queue, and is refused otherwise.
 pub fn when_paused(when_full: WhenFull) -> WhenPaused {
     match when_full {
         WhenFull::Queue { most } => WhenPaused::Queue { most },
@@ -68,7 +69,8 @@ pub fn when_paused(when_full: WhenFull) -> WhenPaused {
     }
 }
 
-/// A heartbeat each 20 s of a lease of 60 s, without a heartbeat state, progress or count of redrives.
+/// Returns a heartbeat that sets a lease of 60 s with 20 s to the next heartbeat, without a heartbeat
+/// state, progress or count of redrives.
 pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
     let pace = Pace {
         length: Seconds::of(60),
@@ -87,7 +89,7 @@ pub fn renew(holder: HolderId, token: FencingToken) -> Renew {
     }
 }
 
-/// The release of a run without a run key that has succeeded.
+/// Returns the release of a successful run without a run key.
 pub fn release(holder: HolderId, token: FencingToken) -> Release {
     Release {
         holder,
@@ -99,7 +101,8 @@ pub fn release(holder: HolderId, token: FencingToken) -> Release {
     }
 }
 
-/// The recovery of a holder whose execution was described as ABORTED while its lease was as `seen`.
+/// Returns the recovery of a holder whose execution was described as ABORTED while its lease had the
+/// version `seen`.
 pub fn recover(holder: HolderId, token: FencingToken, seen: LeaseVersion) -> Recover {
     Recover {
         succeeded: false,
@@ -112,7 +115,7 @@ pub fn recover(holder: HolderId, token: FencingToken, seen: LeaseVersion) -> Rec
     }
 }
 
-/// A mark of `step` on a holder, whatever its lease is.
+/// Returns a mark of `step` on a holder that applies to any version of its lease.
 pub fn mark(holder: HolderId, token: FencingToken, step: ExitStep) -> Mark {
     Mark {
         holder,
@@ -122,7 +125,8 @@ pub fn mark(holder: HolderId, token: FencingToken, step: ExitStep) -> Mark {
     }
 }
 
-/// The eviction of `holder` from `record`, by what it has there: a permit, or a place in the queue.
+/// Returns the eviction of `holder` from `record`: a recovery if it holds a permit, and a [`DropWaiter`]
+/// otherwise.
 pub fn evict(record: &LockRecord, holder: HolderId, audit: AuditNote) -> Command {
     match record.holders.get(&holder) {
         Some(lease) => Command::Recover(Recover {
@@ -135,7 +139,7 @@ pub fn evict(record: &LockRecord, holder: HolderId, audit: AuditNote) -> Command
     }
 }
 
-/// An operator's order.
+/// Returns the audit note of an operator's act.
 pub fn audit_note(actor: HolderId, note: &str) -> AuditNote {
     AuditNote {
         actor,
@@ -144,7 +148,7 @@ pub fn audit_note(actor: HolderId, note: &str) -> AuditNote {
     }
 }
 
-/// Tasks of any family and container in `cluster`.
+/// Returns the set of all tasks in `cluster`, of any family and container.
 pub fn work(cluster: &str) -> TaskSet {
     TaskSet {
         cluster: cluster.into(),
@@ -153,7 +157,8 @@ pub fn work(cluster: &str) -> TaskSet {
     }
 }
 
-/// The end of a task that was killed, as a run's entry in the history keeps it.
+/// Returns the end of a task that was killed for lack of memory, as the history entry of a run contains
+/// it.
 pub fn task_end(version: u64) -> TaskEnd {
     TaskEnd {
         arn: "arn:aws:ecs:eu-west-1:1:task/batches/4f".into(),
@@ -164,7 +169,7 @@ pub fn task_end(version: u64) -> TaskEnd {
     }
 }
 
-/// The first version of a task without containers or times.
+/// Returns a task at version 1 without containers or times.
 pub fn task(arn: &str, stopped: bool) -> Task {
     Task {
         arn: arn.into(),
@@ -182,11 +187,11 @@ pub fn task(arn: &str, stopped: bool) -> Task {
 /// Returns the output of `answer`, which is ready at its first poll.
 ///
 /// # Panics
-/// If it waits.
+/// If `answer` is pending at its first poll.
 pub fn now<T>(answer: impl Future<Output = T>) -> T {
     use std::task::{Context, Poll, Waker};
     match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("a service in memory never waits"),
+        Poll::Pending => panic!("a future in memory is ready at its first poll"),
     }
 }

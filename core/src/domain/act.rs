@@ -1,4 +1,4 @@
-//! What operators and freezes did to a lock, as the history keeps it.
+//! Acts on a lock by operators, and freezes, as the history contains them.
 
 use super::command::AuditNote;
 use super::holder::HolderId;
@@ -7,26 +7,27 @@ use super::run::Retention;
 use super::time::Timestamp;
 use super::token::FencingToken;
 
-/// An act on a lock from outside of its runs.
+/// A change of a lock that is not made by one of its runs, as an entry in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Act {
-    /// The version of the record that the act wrote, which no other write has.
+    /// The version of the record that the act wrote. It identifies the act, because each write has its
+    /// own version.
     pub version: u64,
     /// What was done.
     pub kind: ActKind,
-    /// The operator, or the holder that the lock froze for.
+    /// The operator, or the holder because of which the lock froze.
     pub actor: HolderId,
     /// The token of the latest grant at that time.
     pub token: FencingToken,
-    /// When.
+    /// When the act was written.
     pub at: Timestamp,
-    /// When the retention ends.
+    /// When the retention of the entry ends.
     pub retain_until: Timestamp,
-    /// Why, and the operator.
+    /// The reason, and the name of the operator.
     pub note: Option<String>,
 }
 
-/// What an act does.
+/// The kind of an act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ActKind {
     /// The lock was paused.
@@ -57,7 +58,7 @@ impl ActKind {
         Self::Started,
     ];
 
-    /// The kind as the history and the responses spell it.
+    /// Returns the kind as it is written in the history and in responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +74,7 @@ impl ActKind {
 }
 
 impl Act {
-    /// The act of an operator that writes `next` at `now`.
+    /// Creates the act of an operator that writes `next` at `now`.
     pub(crate) fn ordered(
         next: &LockRecord,
         kind: ActKind,
@@ -84,7 +85,7 @@ impl Act {
         Self::written(next, kind, &audit.actor, note, retention, now)
     }
 
-    /// The freeze because of `holder` that writes `next` at `now`.
+    /// Creates the act of a freeze because of `holder` that writes `next` at `now`.
     pub(crate) fn freeze(
         next: &LockRecord,
         holder: &HolderId,

@@ -1,45 +1,47 @@
 //! The executions that exclusive-run starts as the work of a run.
 //!
-//! Their names follow from the grant, so a start whose answer was lost cannot start a second one
-//! (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>), and
-//! their state is known without a list.
+//! The name of such an execution follows from the grant, so a repeated StartExecution whose first answer
+//! was lost cannot start a second execution
+//! (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>). For the
+//! same reason DescribeExecution finds it without a list.
 
 use super::text::hash;
 use super::{ExecutionArn, FencingToken, LockKey, StateMachineArn};
 use std::fmt::Write;
 
-/// Prefix of every name.
+/// Prefix of every such name.
 const PREFIX: &str = "lockstep-";
 
-/// Longest name of an execution.
+/// Length of the longest name of an execution that Step Functions allows, in characters.
 const LENGTH_MAX: usize = 80;
 
-/// Characters that a name has beside the lock: the prefix, a token, a number of redrives, and
+/// Length of a name without the lock: the prefix, a token of 16 digits, 4 digits for redrives, and the
 /// hyphens between them.
 const REST_MAX: usize = PREFIX.len() + 1 + 16 + 1 + 4;
 
-/// The name of the execution that does the work of the grant with `token`, in the attempt after
+/// Returns the name of the execution that does the work of the grant with `token`, in the attempt after
 /// `redrives` redrives of the holder: `lockstep-<lock>-<token>-<redrives>`.
 ///
-/// Characters of the lock other than `A-Z a-z 0-9 -` are escaped as `_2F`: CloudWatch Logs takes no
-/// others. A lock that is too long for a name is there with a hash.
+/// Any character of the lock other than `A-Z a-z 0-9 -` is escaped, as `_2F` for `/`: CloudWatch Logs
+/// accepts only these characters and `_` in the name. If the name of the lock is too long, the
+/// execution's name contains a hash of it.
 #[must_use]
 pub fn child_name(lock: &LockKey, token: FencingToken, redrives: u32) -> String {
     format!("{}-{redrives}", child_stem(lock, token))
 }
 
-/// The name without the number of redrives and the hyphen before it.
+/// Returns the name of [`child_name`] without its last part, the hyphen and the number of redrives.
 #[must_use]
 pub fn child_stem(lock: &LockKey, token: FencingToken) -> String {
     let mut escaped = escape(lock.as_str());
     if escaped.len() + REST_MAX > LENGTH_MAX {
-        // No lock is escaped to this, since a letter that is no hex digit follows the underscore.
+        // No escaped lock looks like this, because `h` is not a hex digit.
         escaped = format!("_h{}", hash(lock.as_str(), 16));
     }
     format!("{PREFIX}{escaped}-{token}")
 }
 
-/// The ARN of the execution with that name.
+/// Returns the ARN of the execution of `machine` that is called [`child_name`].
 #[must_use]
 pub fn child_arn(
     machine: &StateMachineArn,
@@ -50,8 +52,8 @@ pub fn child_arn(
     machine.execution(&child_name(lock, token, redrives)).ok()
 }
 
-/// The lock and the token in the name of an execution; `None` if [`child_name`] does not make such a
-/// name, or has a hash in place of the lock.
+/// Returns the lock and the token in the name of an execution; `None` if [`child_name`] does not make
+/// such a name, or if the name contains a hash of the lock.
 #[must_use]
 pub fn parse_child(execution: &ExecutionArn) -> Option<(LockKey, FencingToken)> {
     let (_, name) = execution.as_str().rsplit_once(':')?;
@@ -67,7 +69,7 @@ fn escape(lock: &str) -> String {
     lock.bytes().fold(String::new(), |mut escaped, byte| {
         match byte.is_ascii_alphanumeric() || byte == b'-' {
             true => escaped.push(byte.into()),
-            // A String takes all that is written to it.
+            // Writing to a String never fails.
             false => drop(write!(escaped, "_{byte:02X}")),
         }
         escaped
@@ -132,7 +134,7 @@ mod tests {
 
             assert!(made.len() <= LENGTH_MAX, "{made}");
         }
-        // 80 without the prefix, a token, a thousand redrives and the hyphens.
+        // 49 is 80 without the prefix, a token, the digits of a thousand redrives and the hyphens.
         for (length, is_read) in [(49, true), (50, false)] {
             let lock = lock(&"x".repeat(length));
 

@@ -15,7 +15,7 @@ use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::TaskEnd;
 
-/// A command to a lock, valid by construction.
+/// A command to a lock. Every value of this type is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Takes a permit, or a place in the queue.
@@ -28,27 +28,27 @@ pub enum Command {
     Recover(Recover),
     /// Grants a free permit to the first waiter.
     HandOver,
-    /// Marks a holder that is about to leave, which keeps its permit.
+    /// Marks a holder that is about to leave. The holder keeps its permit.
     Mark(Mark),
     /// Records how the work of a run ended that had lost its permit and continued without it.
     Settle(Settle),
     /// Freezes the lock because of a stale holder.
     Freeze(Freeze),
-    /// Grants no permit until [`Opening::Resume`], or until the time, if there is one.
+    /// Pauses the lock until [`Opening::Resume`], or until the given time.
     Pause(AuditNote, Option<Timestamp>),
-    /// Lets a closed or resting lock grant permits.
+    /// Opens a paused, frozen or resting lock.
     Open(Opening, AuditNote),
-    /// Makes the run key of a run that has succeeded free.
+    /// Frees the run key of a run that has succeeded.
     Forget(Forget),
-    /// Notes that an operator has started a run, which acquires the lock by itself.
+    /// Records in the history that an operator has started a run. The run acquires the lock by itself.
     NoteStart(AuditNote),
-    /// Takes a place in the queue away, and never a permit.
+    /// Takes a waiter out of the queue. Never takes a permit.
     DropWaiter(DropWaiter),
-    /// Notes the task that a run ended with.
+    /// Records the ECS task that a run ended with.
     NoteTask(NoteTask),
     /// Sets the time at which the lock is due for the sweep.
     Reschedule,
-    /// Notes that no success came in the time in which one is expected.
+    /// Records that no success came in the expected time.
     NoteMissing,
 }
 
@@ -75,7 +75,7 @@ pub enum WhenFull {
         /// Bound of the queue.
         most: usize,
     },
-    /// It joins the front of the queue, and the oldest holder is stopped.
+    /// It joins the front of the queue, and the oldest holder that no other run replaces is stopped.
     Replace,
 }
 
@@ -90,7 +90,8 @@ pub enum WhenPaused {
         /// Bound of the queue.
         most: usize,
     },
-    /// It waits if no other run does, so that one run catches up on all that were missed.
+    /// It waits if no other run waits, so that one run catches up on all that were missed during the
+    /// pause.
     CatchUp,
 }
 
@@ -101,11 +102,11 @@ pub struct Acquire {
     pub terms: Terms,
     /// What an acquire does when all permits are held.
     pub when_full: WhenFull,
-    /// What an acquire does at a paused lock. One that waits there keeps its place after the resume.
+    /// What the acquire does at a paused lock. A run that waits there keeps its place after the resume.
     pub when_paused: WhenPaused,
     /// Task token of the waiting state; `None` for a caller that polls.
     pub task_token: Option<TaskToken>,
-    /// When the wait is given up; `None` waits without limit.
+    /// When the caller gives up the wait; `None` waits without limit.
     pub wait_until: Option<Timestamp>,
 }
 
@@ -118,17 +119,18 @@ pub struct Renew {
     pub token: FencingToken,
     /// Task token of the heartbeat state, which the release ends.
     pub beat: Option<TaskToken>,
-    /// The length of the lease and the time to the next heartbeat from here on. `None` leaves them, and costs a
-    /// read.
+    /// The length of the lease and the time to the next heartbeat from now on. `None` keeps both as they
+    /// are, and costs a read.
     pub pace: Option<Pace>,
     /// The progress of the work.
     pub progress: Option<String>,
-    /// The limit without progress that the grant came with, as its receipt has it. A wrong one costs a second
-    /// write.
+    /// The limit without progress of the grant, as its receipt contains it. A wrong value costs a second
+    /// request.
     pub no_progress: Option<Seconds>,
-    /// Number of redrives of the holder's execution, if the caller reports it.
+    /// Number of redrives of the holder's execution; `None` if the caller does not report it.
     pub redrives: Option<u32>,
-    /// Whether a redriven run asks whether its work may begin again. Until then its time limits do not run.
+    /// Whether a redriven run asks with this heartbeat whether its work may begin again. The time limits
+    /// of the run start again with each such heartbeat.
     pub resumes: bool,
     /// How long the history keeps the run if this heartbeat ends it.
     pub retention: Retention,
@@ -145,7 +147,7 @@ pub struct Release {
     pub run_key: Option<RunKey>,
     /// How the work ended: succeeded or failed.
     pub outcome: RunOutcome,
-    /// The expectation that the grant came with, as its receipt has it. A wrong one costs a read.
+    /// `expectEverySeconds` of the grant, as its receipt contains it. A wrong value costs a read.
     pub expect_every: Option<Seconds>,
     /// How long the history keeps the run.
     pub retention: Retention,
@@ -154,14 +156,16 @@ pub struct Release {
 /// What shows that a permit may be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecoveryBasis {
-    /// The execution is over and none of its tasks runs.
+    /// The execution, or the task that is the holder, has ended, and no work of the run is running.
     Seen,
-    /// The lease expired: the holder has no evidence but its lease, or its stale policy lets it
-    /// continue.
+    /// The lease expired, and it is the only evidence about the holder; or the holder is stale and its
+    /// policy is `yield`.
     Expired,
-    /// The execution was over before its holder confirmed the grant that was handed over to it.
+    /// The holder has not confirmed its hand-over, and its execution ended before the hand-over, or it
+    /// polls and its stop is committed.
     Unconfirmed,
-    /// An operator evicts a holder whose lease has expired and which no service shows.
+    /// An operator frees the permit: by the eviction of a holder of which nothing shows that it lives,
+    /// or by abandoning a holder whose eviction is committed.
     Evicted,
 }
 
@@ -172,12 +176,12 @@ pub struct Recover {
     pub holder: HolderId,
     /// The token of its grant.
     pub token: FencingToken,
-    /// The version of the lease when the evidence was gathered: a heartbeat since then is a sign of
-    /// life.
+    /// The version of the lease under which the evidence was gathered. The command changes nothing if a
+    /// heartbeat has renewed the lease since.
     pub seen: LeaseVersion,
     /// What shows that the permit may be freed.
     pub basis: RecoveryBasis,
-    /// Whether the same evidence shows that the work had succeeded.
+    /// Whether the same evidence shows that the work succeeded.
     pub succeeded: bool,
     /// The evidence in words.
     pub evidence: String,
@@ -185,38 +189,41 @@ pub struct Recover {
     pub retention: Retention,
 }
 
-/// Marks a holder that is about to leave, which keeps its permit.
+/// Marks a holder that is about to leave. The holder keeps its permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// The holder.
     pub holder: HolderId,
     /// The token of its grant.
     pub token: FencingToken,
-    /// The version of the lease when the evidence was gathered. `None` marks the holder whatever it did since:
-    /// the holder itself reports its end, or an operator forces its eviction.
+    /// The version of the lease under which the evidence was gathered. `None` marks the holder under any
+    /// version: the holder itself reports its end, or an operator forces its eviction.
     pub seen: Option<LeaseVersion>,
-    /// The mark.
+    /// The mark to set.
     pub step: ExitStep,
 }
 
-/// A step of a holder on its way out.
+/// A mark of a holder that is about to leave its permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExitStep {
-    /// It is a suspect: silent while its execution runs. A heartbeat clears the mark.
+    /// The holder is a suspect: silent while its execution runs. A heartbeat clears the mark.
     Suspect,
-    /// It is ending: its execution has ended or has cut its work off, and the work still stops.
+    /// The holder is ending: its execution has ended, or has reported that its work is stopping, and the
+    /// work may still run.
     Ending,
-    /// Its stop is committed, before its work is stopped. Heartbeats are refused from then on.
+    /// The stop of the holder is committed, before its work is stopped. Heartbeats are refused from then
+    /// on.
     Stop(StopReason),
-    /// Its stop is committed because an operator evicts it. The permit is free once the work has been
-    /// confirmed to have stopped.
+    /// The stop of the holder is committed because an operator evicts it. The permit is free once a
+    /// check has seen the work stopped.
     Evict(AuditNote),
 }
 
 /// Why a holder that runs is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// It is stale: it stayed silent after it was marked as a suspect, or exceeded a limit.
+    /// The holder is stale: it stayed silent after it was marked as a suspect, or exceeded a limit of
+    /// its run.
     Stale,
     /// Another run waits in the queue to replace it.
     Replaced,
@@ -244,23 +251,23 @@ pub struct Freeze {
     pub holder: HolderId,
     /// The token of its grant.
     pub token: FencingToken,
-    /// Why, for the operator that resumes the lock.
+    /// Why the holder is stale, for the operator who resumes the lock.
     pub note: String,
     /// How long the history keeps the entry.
     pub retention: Retention,
 }
 
-/// Notes the task that a run ended with.
+/// Records the ECS task that a run ended with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NoteTask {
     /// The token of the run's grant.
     pub token: FencingToken,
-    /// Its task.
+    /// The task.
     pub task: TaskEnd,
 }
 
 impl Acquire {
-    /// A request on these terms that does not wait.
+    /// Creates a request with these terms that does not wait.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         Self {
@@ -272,7 +279,7 @@ impl Acquire {
         }
     }
 
-    /// The side item of the place in the queue that this requests.
+    /// Returns the side item for a place in the queue that is taken at `now`.
     #[must_use]
     pub fn waiter(&self, now: Timestamp) -> Waiter {
         Waiter {
@@ -284,13 +291,13 @@ impl Acquire {
         }
     }
 
-    /// Whether its time to wait is over.
+    /// Returns whether the caller's time to wait is over.
     #[must_use]
     pub fn has_given_up(&self, now: Timestamp) -> bool {
         self.wait_until.is_some_and(|end| now >= end)
     }
 
-    /// Whether it takes a place among `most` at a paused lock as it does at an open one.
+    /// Returns whether the request waits at a paused lock in a queue with the bound `most`.
     #[must_use]
     pub fn waits_paused(&self, most: usize) -> bool {
         self.when_paused == WhenPaused::Queue { most }
@@ -298,8 +305,8 @@ impl Acquire {
 }
 
 impl Command {
-    /// The side item to write before anything else: a reader of the place in the queue must find
-    /// the task token of the waiting state.
+    /// Returns the side item to write before anything else; `None` if no state waits with a task token
+    /// yet. It is written first so that whoever reads the place in the queue finds the task token.
     #[must_use]
     pub fn waits_already(&self, now: Timestamp) -> Option<Waiter> {
         match self {
@@ -308,10 +315,11 @@ impl Command {
         }
     }
 
-    /// The run that must be read before this command can be decided on `record`.
+    /// Returns the run that must be read before this command can be decided on `record`.
     ///
-    /// A heartbeat or a release without a lease reads how its run ended. An acquire, and a release
-    /// with a lease, write the run in the same transaction, whose conflict returns it.
+    /// A heartbeat or a release without a lease reads how its run ended. An acquire with a run key, and
+    /// a release with a lease, write a run in the same transaction. If that transaction fails, its
+    /// conflict returns the run.
     #[must_use]
     pub fn run_to_read(&self, record: Option<&LockRecord>) -> Option<RunId> {
         match self {
@@ -324,7 +332,8 @@ impl Command {
                     record.is_some_and(|r| r.lease(&release.holder, release.token).is_some());
                 (!held).then_some(RunId::Token(release.token))
             }
-            // A state that waits is told of the success of its run key before it takes a place or replaces a holder.
+            // A waiting state learns that its run key has had a success before it takes a place or
+            // replaces a holder.
             Self::Acquire(acquire) if acquire.task_token.is_some() => {
                 let key = acquire.terms.run_key.clone()?;
                 let id = WaiterId::of(&acquire.terms.holder);
@@ -338,13 +347,14 @@ impl Command {
         }
     }
 
-    /// The waiter that must be read before this command can be decided on `record`: the first in
-    /// the queue, the one that is sent away, or the caller.
+    /// Returns the waiter whose side item must be read before this command can be decided on `record`:
+    /// the first in the queue, the one that is sent away, or the caller.
     #[must_use]
     pub fn waiter_to_read(&self, record: Option<&LockRecord>) -> Option<WaiterId> {
         let record = record?;
         match self {
-            // When it joined: it replaces no holder that was granted its permit later.
+            // The side item has the time at which the caller joined: it replaces no holder that was
+            // granted a permit later.
             Self::Acquire(acquire) if acquire.when_full == WhenFull::Replace => {
                 let id = WaiterId::of(&acquire.terms.holder);
                 record.queue.contains_key(&id).then_some(id)
@@ -365,7 +375,8 @@ impl Command {
                 id.filter(|_| queued)
             }
             Self::Renew(renew) => {
-                // Only a heartbeat that ends its own lease frees a permit for a waiter.
+                // A heartbeat frees a permit for a waiter only if the run exceeds a limit and its lease
+                // ends.
                 let lease = record.lease(&renew.holder, renew.token)?;
                 let may_end = lease.run_until.is_some() || lease.stalls_at.is_some();
                 record

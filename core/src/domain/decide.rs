@@ -1,19 +1,19 @@
 //! Decides what a command does to a lock.
 //!
-//! One module for each group of commands. A decision reads no clock and does no I/O: the same
-//! snapshot, command and time always give the same transition, so the model checks every
-//! interleaving of the decisions that the functions make. What a decision relies on is in the guard
-//! of its write, and a write whose guard fails is decided anew on what the failure returned.
+//! There is one module for each group of commands. A decision reads no clock and does no I/O: the same
+//! snapshot, command and time always give the same transition. So the model checks every interleaving of
+//! the decisions that the deployed functions make. The guard of a write contains all that the decision
+//! relies on. If the guard fails, the command is decided again on the record that the failure returned.
 //!
 //! ```text
-//!  acquire    grants, gives a place in the queue, or refuses; frees no permit
-//!  renew      moves the lease on, puts a redriven grant back, or applies the stale policy
+//!  acquire    grants a permit, gives a place in the queue, or refuses; frees no permit
+//!  renew      renews the lease, reinstates the grant of a redriven run, or applies the stale policy
 //!  release    frees the permit and writes how the run ended
-//!  recover    the same for a holder that is dead or stale, on evidence
-//!  mark       marks a suspect or an ending, commits a stop: all keep the permit
-//!  operator   what operators and the sweep do to a lock
-//!  settle     the end of a run that lost its permit and worked on
-//!  builder    what these share: ends of leases, grants, hand-overs, entries in the history
+//!  recover    does the same for a holder that is dead or stale, on evidence
+//!  mark       marks a suspect or an ending, or commits a stop; the holder keeps its permit
+//!  operator   pauses, opens, drops waiters and frees run keys for operators and the sweep
+//!  settle     records the end of a run that lost its permit and continued without it
+//!  builder    builds the parts that these share: ends of leases, grants, hand-overs, history
 //! ```
 
 mod acquire;
@@ -37,19 +37,20 @@ use super::refusal::Refusal;
 use super::time::{Seconds, Timestamp};
 use super::transition::{Outcome, Snapshot, Transition};
 
-/// Shortest time until the sweep checks a lock again that it could do nothing for.
+/// Shortest time until the sweep checks a lock again on which it took no action.
 ///
-/// Without it, a holder that cannot be judged (its lease is over, and its execution cannot be
-/// described) would be due in each sweep, and many of those would keep a bounded sweep from the
-/// rest.
+/// Without this time, a holder that cannot be judged (its lease has expired, and its execution cannot be
+/// described) would be due in each sweep. Many such holders would take all the time of a sweep, and the
+/// other locks would not be checked.
 const LOOK_AGAIN: Seconds = Seconds::of(30);
 
-/// What `command` does at `now` to a lock that was read as `seen`.
+/// Decides what `command` does at `now` to a lock that was read as `seen`.
 ///
-/// A pure function: the result depends on nothing but the arguments.
+/// This is a pure function: the result depends only on the arguments.
 ///
-/// A command that finds nothing to do is no error: its outcome is [`Outcome::Unchanged`], because
-/// all commands can be executed twice, and the second time has nothing left to change.
+/// A command that finds nothing to do is not an error. Every command may be executed twice, and the
+/// second time there is nothing left to change: the outcome is [`Outcome::Unchanged`], or the outcome of
+/// the first time.
 ///
 /// # Errors
 /// A [`Refusal`], if the command changes nothing and the caller needs the reason.
@@ -98,11 +99,11 @@ pub fn decide(seen: &Snapshot, command: &Command, now: Timestamp) -> Result<Tran
     }
 }
 
-/// The refusal that follows from the command's run alone, without the record: its run key has had a
-/// success.
+/// Returns the refusal of an acquire whose run key has had a success within the retention. It follows
+/// from the marker of the run key alone.
 ///
-/// A duplicate of a success so takes one request: the conflict on the marker has returned the run,
-/// and the record is not read for it.
+/// So a duplicate of a success takes one request: the conflict returns the marker, and the record need
+/// not be read.
 #[must_use]
 pub fn refused_by_run(seen: &Snapshot, command: &Command, now: Timestamp) -> Option<Refusal> {
     let Command::Acquire(acquire) = command else {
@@ -111,8 +112,8 @@ pub fn refused_by_run(seen: &Snapshot, command: &Command, now: Timestamp) -> Opt
     acquire::refuse_succeeded(seen, &acquire.terms, now)
 }
 
-/// Lets the first waiter in where a permit is free. Executed as the effect of a commit that could
-/// let only one waiter in, and by the sweep, for a hand-over that was cut off.
+/// Grants a free permit to the first waiter. Executed as the effect of a commit, which can grant a
+/// permit to one waiter only, and by the sweep for a hand-over that did not complete.
 fn hand_over(seen: &Snapshot, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -122,8 +123,8 @@ fn hand_over(seen: &Snapshot, now: Timestamp) -> Transition {
     builder.finish_if_changed(Outcome::Done, now)
 }
 
-/// Makes a lock that was checked and left as it is due when its next lease ends, and at the
-/// earliest after [`LOOK_AGAIN`].
+/// Sets the time at which the lock is due again, after a sweep that took no action on it: the next time
+/// at which something is to be done, and at the earliest after [`LOOK_AGAIN`].
 fn reschedule(seen: &Snapshot, now: Timestamp) -> Transition {
     let Some(record) = &seen.record else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -137,7 +138,7 @@ fn reschedule(seen: &Snapshot, now: Timestamp) -> Transition {
     Transition::to(next, Outcome::Done)
 }
 
-/// Notes that no success came in time, so that it is reported once.
+/// Records that no success came in time, so that the missing success is reported once.
 fn note_missing(seen: &Snapshot, now: Timestamp) -> Transition {
     let due = |record: &&LockRecord| record.success_due().is_some_and(|due| due <= now);
     let Some(record) = seen.record.as_ref().filter(due) else {

@@ -3,24 +3,24 @@
 use crate::domain::Timestamp;
 use std::fmt;
 
-/// The part of DescribeExecution's response that is evidence
+/// The fields of a DescribeExecution response that are evidence
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExecutionDescription {
-    /// Whether it runs.
+    /// Whether the execution runs or has ended.
     pub state: ExecutionState,
-    /// Number of redrives: of two descriptions, the one with more is newer.
+    /// Number of redrives. Of two descriptions, the one with more redrives is newer.
     pub redrives: u32,
-    /// When it ended, if it has.
+    /// When the execution ended; `None` while it runs.
     pub stopped_at: Option<Timestamp>,
 }
 
 /// The state of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExecutionState {
-    /// It runs, or will resume by itself.
+    /// The execution runs, or will continue by itself.
     Running,
-    /// It is over. A redrive may bring it back to [`Self::Running`] within 14 days
+    /// The execution has ended. Within 14 days a redrive may bring it back to [`Self::Running`]
     /// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>).
     Ended(ExecutionEnd),
 }
@@ -28,18 +28,18 @@ pub enum ExecutionState {
 /// How an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExecutionEnd {
-    /// Its last state succeeded.
+    /// The last state succeeded.
     Succeeded,
     /// A state failed and no Catch handled it.
     Failed,
-    /// It took longer than the `TimeoutSeconds` of its state machine.
+    /// The execution took longer than the `TimeoutSeconds` of its state machine.
     TimedOut,
-    /// StopExecution stopped it.
+    /// StopExecution stopped the execution.
     Aborted,
 }
 
 impl From<ExecutionState> for ExecutionDescription {
-    /// The description of an execution that was never redriven.
+    /// Returns the description of an execution that was never redriven.
     fn from(state: ExecutionState) -> Self {
         Self {
             state,
@@ -50,13 +50,14 @@ impl From<ExecutionState> for ExecutionDescription {
 }
 
 impl ExecutionState {
-    /// The state of an execution with this `status`; `None` for a status that Step Functions
-    /// introduces later
+    /// Returns the state of an execution with this `status`; `None` for a status that this version does
+    /// not know
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
     #[must_use]
     pub fn of_status(status: &str) -> Option<Self> {
         Some(match status {
-            // A child of a Distributed Map that waits for its redrive: it will run.
+            // PENDING_REDRIVE: a child execution of a Distributed Map that waits for its redrive, and
+            // will run.
             "RUNNING" | "PENDING_REDRIVE" => Self::Running,
             "SUCCEEDED" => Self::Ended(ExecutionEnd::Succeeded),
             "FAILED" => Self::Ended(ExecutionEnd::Failed),
@@ -68,7 +69,7 @@ impl ExecutionState {
 }
 
 impl ExecutionEnd {
-    /// The end as Step Functions spells it.
+    /// Returns the status that Step Functions gives the end.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -25,14 +25,14 @@ impl ExecutionArn {
         }
     }
 
-    /// The ARN as text.
+    /// Returns the ARN as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The execution in the name of `holder`, which may have a `#suffix`; `None` if the holder is
-    /// no execution.
+    /// Returns the execution in the name of `holder`, without a `#suffix`; `None` if the holder is not
+    /// an execution.
     ///
     /// The name of an execution contains no `#`
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
@@ -42,10 +42,10 @@ impl ExecutionArn {
         Self::new(arn.to_owned()).ok()
     }
 
-    /// Whether `holder` is an execution of an Express workflow, with or without a `#suffix`: its ARN has `express`
-    /// where that of a Standard execution has `execution`
+    /// Returns whether `holder` is an execution of an Express workflow, with or without a `#suffix`. Its
+    /// ARN has `express` in the place of `execution`
     /// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsstepfunctions.html>).
-    /// DescribeExecution does not take it.
+    /// DescribeExecution does not support such an execution.
     #[must_use]
     pub fn is_express(holder: &HolderId) -> bool {
         let mut parts = holder.as_str().split(':');
@@ -53,7 +53,7 @@ impl ExecutionArn {
         is_arn && parts.nth(2) == Some("express")
     }
 
-    /// The ARN of the execution's state machine.
+    /// Returns the ARN of the execution's state machine.
     #[must_use]
     pub fn state_machine(&self) -> String {
         let parts: Vec<_> = self.0.split(':').collect();
@@ -63,8 +63,11 @@ impl ExecutionArn {
     }
 }
 
-/// Whether `arn` is the ARN of a resource of Step Functions that has no empty part, at most `max`
-/// bytes, and after the account the parts that `is_resource` accepts.
+/// Returns whether `arn` is the ARN of a resource of Step Functions:
+///
+/// - all its parts are visible ASCII characters, and none is empty,
+/// - it has at most `max` bytes, and
+/// - `is_resource` accepts the parts after the account.
 pub(super) fn is_states_arn(arn: &str, max: usize, is_resource: fn(&[&str]) -> bool) -> bool {
     let parts: Vec<_> = arn.split(':').collect();
     let is_arn =

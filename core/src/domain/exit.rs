@@ -3,42 +3,44 @@
 //! ```text
 //!  suspect      silent while its execution runs        ─┐
 //!  replaced by  another run waits to take its place    ─┴▶ a heartbeat is still accepted
-//!  ending       its execution has cut its work off      ─▶ a redrive may continue the run
-//!               its stop is committed, and why          ─▶ heartbeats are refused
+//!  ending       its execution has ended or reported     ─▶ a redrive may continue the run
+//!               that its work is stopping
+//!               its stop is committed                   ─▶ heartbeats are refused
 //! ```
 //!
-//! The three are independent: a silent holder may be replaced, and a replaced one may end by itself.
+//! The three marks are independent: a silent holder may be replaced, and a holder that is to be replaced
+//! may end by itself.
 
 use super::holder::HolderId;
 use super::time::Timestamp;
 
-/// The exit of a holder; nothing is set while it works.
+/// The marks of a holder that may leave. None is set while the holder works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Exit {
-    /// When recovery marked the holder as a suspect: silent while its execution runs. A heartbeat
-    /// clears it.
+    /// When recovery marked the holder as a suspect: silent while its execution runs. A heartbeat clears
+    /// the mark.
     pub suspect: Option<Timestamp>,
-    /// The run that replaces this holder, which is to be stopped.
+    /// The run that waits to replace this holder. The holder is to be stopped for it.
     pub replaced_by: Option<HolderId>,
     /// Set while the work of this holder is being stopped.
     pub ending: Option<Ending>,
 }
 
-/// The state of a holder whose work is being stopped: it keeps its permit until the work has been
-/// confirmed to have stopped.
+/// The state of a holder whose work is being stopped. The holder keeps its permit until a check has seen
+/// the work stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ending {
     /// When the ending began.
     pub since: Timestamp,
-    /// Why, which decides whether the holder may continue.
+    /// Why the holder is ending. The cause decides whether a redrive may continue the run.
     pub cause: EndingCause,
 }
 
 /// Why the work of a holder is being stopped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EndingCause {
-    /// Its execution is over, or has cut its work off. A redrive of the execution may continue the
-    /// run.
+    /// Its execution has ended, or has reported that its work is stopping. A redrive of the execution
+    /// may continue the run.
     Over,
     /// A stop is committed: heartbeats are refused.
     Stopped,
@@ -48,7 +50,7 @@ pub enum EndingCause {
 }
 
 impl Exit {
-    /// Whether a stop is committed: heartbeats no longer renew the lease.
+    /// Returns whether a stop is committed: heartbeats no longer renew the lease.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         matches!(
@@ -57,13 +59,14 @@ impl Exit {
         )
     }
 
-    /// Why the work is being stopped, if it is.
+    /// Returns why the work is being stopped; `None` if the holder is not ending.
     #[must_use]
     pub fn cause(&self) -> Option<&EndingCause> {
         self.ending.as_ref().map(|ending| &ending.cause)
     }
 
-    /// The reason of an operator who evicts the holder, with the operator's name.
+    /// Returns the reason and the name of the operator who evicts the holder; `None` if no eviction is
+    /// committed.
     #[must_use]
     pub fn evicted(&self) -> Option<&str> {
         match self.cause()? {
@@ -72,8 +75,8 @@ impl Exit {
         }
     }
 
-    /// The exit with an ending for `cause`. The time of an earlier ending stays: late heartbeats are
-    /// judged by it.
+    /// Returns the exit with an ending for `cause`. If the holder is ending already, the time of that
+    /// ending stays, because it decides whether a heartbeat came late.
     #[must_use]
     pub fn ending(&self, cause: EndingCause, now: Timestamp) -> Self {
         let since = self.ending.as_ref().map_or(now, |ending| ending.since);

@@ -1,4 +1,4 @@
-//! The expectation that a lock has a success in time.
+//! How often a lock is expected to have a success.
 
 use super::time::{Seconds, Timestamp};
 
@@ -7,21 +7,22 @@ use super::time::{Seconds, Timestamp};
 /// ```text
 ///   from                           from + every
 ///     |------------ every ------------|---------------- missing -----------------|
-///   first grant, success, resume    the sweep notes it once                    success
+///   first grant, success, resume    the sweep reports it once                  success
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Expectation {
     /// Longest time without a success.
     pub every: Seconds,
-    /// When the time began: the latest success, the first grant with this expectation, or the latest
-    /// resume of the lock.
+    /// When the time began: at the latest success, at the first grant with this expectation, or at the
+    /// latest end of a pause.
     pub from: Timestamp,
-    /// When the sweep found that no success came in time. The next success clears it.
+    /// When the sweep found that no success came in time. The next success, or the end of a pause,
+    /// clears it.
     pub missed_at: Option<Timestamp>,
 }
 
 impl Expectation {
-    /// An expectation whose time begins at `now`.
+    /// Creates an expectation whose time begins at `now`.
     #[must_use]
     pub const fn starting(every: Seconds, now: Timestamp) -> Self {
         Self {
@@ -31,7 +32,7 @@ impl Expectation {
         }
     }
 
-    /// From when on a success is missing.
+    /// Returns the time from which a success is missing.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.from.plus(self.every)

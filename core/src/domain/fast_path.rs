@@ -1,12 +1,11 @@
 //! Writes that need no read first.
 //!
-//! Most requests meet the record in the state that they expect: a free lock, a live lease, a lock
-//! that only they hold. Each of these has a write whose guard states what is expected, and which
-//! then does in one request what reading, deciding and writing would do in two. A property test
-//! holds it to that: for random records and commands, a guard that holds implies the write that
-//! [`super::decide()`] makes.
+//! Most requests meet the record in the state that they expect: a free lock, a live lease, or a lock
+//! with no other holder. For these cases there is a write whose guard states what is expected. It takes
+//! one request, where a read followed by a write would take two. A property test checks for random
+//! records and commands: if the guard holds, the write is the one that [`super::decide()`] makes.
 //!
-//! A guard that fails costs no read: the failure returns the record, on which the decision is made.
+//! A failed guard costs no read either, because the failure returns the record for the decision.
 
 use super::command::{Acquire, Command, Release, Renew, WhenFull};
 use super::expectation::Expectation;
@@ -25,7 +24,7 @@ use super::token::FencingToken;
 use super::transition::{FastPath, Outcome, Promise};
 use super::update::{Assign, Update};
 
-/// The write of `command` at `now` that needs no read first, if it has one.
+/// Returns the write of `command` at `now` that needs no read first; `None` if the command needs a read.
 ///
 /// # Examples
 /// ```
@@ -48,18 +47,19 @@ use super::update::{Assign, Update};
 #[must_use]
 pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
     match command {
-        // The step before a waiting state found the lock full, so a place in the queue is the
-        // likely write.
+        // The state before the waiting state has found the lock full, so most likely a place in the
+        // queue has to be written.
         Command::Acquire(acquire) if acquire.task_token.is_some() => match acquire.when_full {
             WhenFull::Queue { most } if !acquire.has_given_up(now) => {
-                // Whether a holder has its run key or is its parent takes the record.
+                // Only the record shows whether a holder has the same run key or is the parent of the
+                // caller.
                 let alone = acquire.terms.run_key.is_none() && acquire.terms.parent.is_none();
                 alone.then(|| fast_enqueue(acquire, most, now))
             }
             _ => None,
         },
-        // A waiter that asks without a task token finds the guard `QueueEmpty` in its way, and its
-        // place in what the conflict returns.
+        // The guard `QueueEmpty` fails for a waiter that asks again without a task token. The conflict
+        // returns the record with its place.
         Command::Acquire(acquire) => Some(fast_acquire(acquire, now)),
         Command::Renew(renew) => fast_renew(renew, now),
         Command::Release(release) => fast_release(release, now),
@@ -67,8 +67,9 @@ pub fn fast_path(command: &Command, now: Timestamp) -> Option<FastPath> {
     }
 }
 
-/// The token is the time, which is known before the write. After a clock stepped back the guard
-/// fails, and the observed path continues from the last token.
+/// Builds the write of a grant of a free lock. The token is the time of the grant, so it is known before
+/// the write. If a clock has stepped back, the guard `TokenNewer` fails, and the observed path takes the
+/// last token plus one.
 fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     let terms = &acquire.terms;
     let token = FencingToken::next(FencingToken::NONE, now);
@@ -95,8 +96,8 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
                 Clause::Open,
                 Clause::PermitsAre(terms.permits),
                 Clause::BelowCapacity,
-                // The same holder again gets its old grant, and not a second one: an answer that
-                // was lost is repeated.
+                // A holder that acquires again, because an answer was lost, gets its grant again and no
+                // second one.
                 Clause::NotHeldBy(terms.holder.clone()),
                 Clause::QueueEmpty,
                 Clause::SpacingPassed(now),
@@ -109,7 +110,8 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
         ),
         update: Update::Assign(assigns),
         runs: marker
-            // The marker is in the same transaction: two runs with one key cannot both be granted.
+            // The marker is in the same transaction, so two runs with the same run key cannot both be
+            // granted.
             .map(|write| (RunGuard::NotTaken(now), write))
             .into_iter()
             .collect(),
@@ -123,12 +125,13 @@ fn fast_acquire(acquire: &Acquire, now: Timestamp) -> FastPath {
     }
 }
 
-/// How a grant brings the time of the sweep forward to its first check, and the clause that this needs: the earlier
-/// of the two times stays.
+/// Returns the assignment that makes the lock due by the first check of the new holder, and the clause
+/// under which the assignment leaves the earlier of both times in the record.
 ///
-/// A lock with one permit is idle before its grant, so only a missing success can be due, which mostly comes after the
-/// first check of the holder. With more permits another holder is mostly due earlier. If it is the other way round,
-/// the grant is decided on the record.
+/// A lock with one permit is idle before its grant. Only a missing success can make it due, usually
+/// after the first check of the holder, so the assignment replaces the time. With more permits another
+/// holder is usually due earlier, so the assignment keeps a time that is set. In the other cases the
+/// clause fails, and the grant is decided on the record.
 fn due_of_grant(terms: &Terms, first_check: Timestamp, now: Timestamp) -> (Assign, Clause) {
     let success = terms.expect_every.map(|every| now.plus(every));
     let success_is_earlier = success.is_some_and(|due| due <= first_check);
@@ -144,14 +147,18 @@ fn due_of_grant(terms: &Terms, first_check: Timestamp, now: Timestamp) -> (Assig
     }
 }
 
-/// A place at the end of the queue of a full lock. Arrivals only append, so they do not conflict
-/// with each other. A write that frees a permit of a full lock brings the sweep's time forward.
+/// Returns the write of a place at the end of the queue of a full lock. Such writes only append, so they
+/// do not conflict with each other. The time of the sweep needs no clause here: the write that later
+/// frees a permit makes the lock due.
 fn fast_enqueue(acquire: &Acquire, most: usize, now: Timestamp) -> FastPath {
     append(acquire, most, now, vec![Clause::AtCapacity])
 }
 
-/// The same in `record`, whatever makes the caller wait; `None` if the sweep's time has to be
-/// brought forward or a holder is to freeze the lock, which depends on the record's version.
+/// Returns the write of a place at the end of the queue of `record`, for any reason to wait. Returns
+/// `None`
+///
+/// - if the lock has to become due earlier, which depends on the version of the record, or
+/// - if a permit is free and no run waits: then the caller waits because the lock is about to freeze.
 pub(super) fn enqueue(
     acquire: &Acquire,
     most: usize,
@@ -174,9 +181,9 @@ pub(super) fn enqueue(
     Some(append(acquire, most, now, clauses))
 }
 
-/// The write of a place at the end of the queue, for the reason `why`. It names neither the version
-/// nor the ticket: DynamoDB counts `lastTicket` up, so arrivals that are written in between do no
-/// harm.
+/// Returns the write of a place at the end of the queue, under the clauses `why` that give the reason to
+/// wait. The write names neither the version nor the ticket, because DynamoDB increments `lastTicket`.
+/// So other waiters may be written in between.
 fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> FastPath {
     let terms = &acquire.terms;
     let id = WaiterId::of(&terms.holder);
@@ -207,9 +214,13 @@ fn append(acquire: &Acquire, most: usize, now: Timestamp, why: Vec<Clause>) -> F
     }
 }
 
-/// A request that arrives after a later one must not move the end of the lease back. Only a request that brings
-/// its pace knows the end that it sets, and can compare; any other one needs a decision. So does a holder
-/// that reports other redrives than its lease, is spent, or is ending.
+/// Builds the write of a heartbeat; `None` if the heartbeat has no pace.
+///
+/// A heartbeat that arrives after a later one must not move the end of the lease back. Only a heartbeat
+/// with a pace knows the end that it sets, so only such a heartbeat can compare it with the end in the
+/// record (`EndsBy`). The guard fails, and the heartbeat is decided on the record, if the holder reports
+/// another number of redrives than its lease has, exceeded a limit, is ending, or has not confirmed its
+/// hand-over.
 fn fast_renew(renew: &Renew, now: Timestamp) -> Option<FastPath> {
     let holder = &renew.holder;
     let pace = renew.pace?;
@@ -218,10 +229,10 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Option<FastPath> {
         Clause::Readable,
         Clause::LeaseIs(holder.clone(), renew.token),
         Clause::NotSpent(holder.clone(), now),
-        // The time of its run begins with this heartbeat.
+        // The run time of a holder that confirms its hand-over begins with this heartbeat.
         Clause::Confirmed(holder.clone()),
         Clause::EndsBy(holder.clone(), now.plus(pace.length)),
-        // Also a stop that is committed: its heartbeat is refused by the decision.
+        // A committed stop fails this clause too. The decision then refuses the heartbeat.
         Clause::NotEnding(holder.clone()),
     ];
     guard.extend(redrives.map(|count| Clause::RedrivesAre(holder.clone(), count)));
@@ -234,7 +245,7 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Option<FastPath> {
     if let Some(progress) = &renew.progress {
         let most = renew.no_progress;
         guard.push(Clause::NoProgressIs(holder.clone(), most));
-        // The same progress again must not restart the time without progress.
+        // The same progress, reported again, must not restart the time without progress.
         guard.extend(most.map(|_| Clause::ProgressIsNot(holder.clone(), progress.clone())));
         let stalls_at = most.map(|most| now.plus(most));
         assigns.push(Assign::Progress(
@@ -257,11 +268,12 @@ fn fast_renew(renew: &Renew, now: Timestamp) -> Option<FastPath> {
     })
 }
 
-/// A release that has a heartbeat state to end cannot be fast: a transaction returns nothing, and
-/// the task token is in the record. Its guard fails, and the conflict returns the record.
+/// Builds the write of a release of the only holder of a lock without waiters. If the lease has a
+/// heartbeat state to end, the guard fails: the task token is in the record, and a successful
+/// transaction returns no items. The conflict then returns the record.
 ///
-/// A failure leaves the time of an expectation as it is, which only the record has, so such a release is
-/// not fast either.
+/// Returns `None` for the failure of a run of which successes are expected: the lock stays due for the
+/// missing success, and only the record has that time.
 fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
     let holder = &release.holder;
     let succeeded = release.outcome == RunOutcome::Succeeded;
@@ -279,7 +291,7 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
         },
     ];
     assigns.extend(expectation.map(|known| Assign::Expectation(Some(known))));
-    // A paused lock is expected to have no success.
+    // No success is expected of a paused lock.
     let open = expectation.map(|_| Clause::Open);
     let run = Run {
         end: Some(ended(release.outcome, None, release.retention, now)),
@@ -290,13 +302,13 @@ fn fast_release(release: &Release, now: Timestamp) -> Option<FastPath> {
             vec![
                 Clause::Readable,
                 Clause::LeaseIs(holder.clone(), release.token),
-                // The request names the run key. One that names another must not end that one's
-                // marker.
+                // The run key comes from the request. A request with a wrong key must not end the marker
+                // of another run.
                 Clause::RunKeyIs(holder.clone(), release.run_key.clone()),
                 Clause::NoBeat(holder.clone()),
-                // The history has an eviction, whose reason only the record has.
+                // The history needs the reason of an eviction, which only the record has.
                 Clause::NotEnding(holder.clone()),
-                // With another holder left, `due` could not be set without the record.
+                // If another holder is left, the new value of `due` depends on the record.
                 Clause::OnlyHolder,
                 Clause::QueueEmpty,
                 Clause::NoPauseEnd,

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  open ──── pause ───▶ paused ── resume, or the end of the pause ──▶ open
-//!   │                     │ the end of the pause, and a holder is stale
+//!   │                     │ the end of the pause, if a holder under `hold` is stale
 //!   └──────── freeze ─────┴─▶ frozen ──────────── resume ───────────▶ open
 //! ```
 //!
-//! A freeze asks for an operator, so nothing but a resume ends it. A rest after a grant is independent of all this.
+//! Only an operator's resume ends a freeze. A rest after a grant does not depend on the mode.
 
 use super::time::Timestamp;
 
@@ -28,31 +28,32 @@ pub enum Mode {
     Paused {
         /// The operator's note and name.
         note: String,
-        /// When the pause is over. From then on the lock grants permits, and the sweep resumes it.
+        /// When the pause ends by itself. From then on the lock grants permits, and the next sweep sets
+        /// the mode to open.
         until: Option<Timestamp>,
     },
-    /// The lock is frozen until an operator resumes it: a stale holder holds it, or evidence is
+    /// The lock is frozen until an operator resumes it: a holder is stale, or evidence about a holder is
     /// missing.
     Frozen {
-        /// Why.
+        /// Why the lock is frozen.
         note: String,
     },
 }
 
 impl Gate {
-    /// The gate of a lock that grants permits and has never rested.
+    /// The gate of a new lock: open, and without a rest.
     pub const OPEN: Self = Self {
         mode: Mode::Open,
         not_before: Timestamp::from_millis(0),
     };
 
-    /// Whether a permit may be granted at `now`.
+    /// Returns whether the lock is open and no rest is left at `now`.
     #[must_use]
     pub fn lets_in(&self, now: Timestamp) -> bool {
         self.mode.is_open(now) && self.not_before <= now
     }
 
-    /// When a permit may be granted; `None` if that takes an operator.
+    /// Returns the earliest time of the next grant; `None` if an operator has to resume the lock first.
     #[must_use]
     pub fn opens_at(&self) -> Option<Timestamp> {
         match &self.mode {
@@ -61,16 +62,16 @@ impl Gate {
         }
     }
 
-    /// Whether the lock is frozen.
+    /// Returns whether the lock is frozen.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         matches!(self.mode, Mode::Frozen { .. })
     }
 
-    /// Pauses the lock, until `until` if there is one.
+    /// Pauses the lock until `until`, or until an operator resumes it.
     ///
     /// # Errors
-    /// The reason of a freeze, which a pause must not hide.
+    /// The reason of the freeze, if the lock is frozen: a pause must not hide it.
     pub(crate) fn pause(&mut self, note: String, until: Option<Timestamp>) -> Result<(), String> {
         if let Mode::Frozen { note } = &self.mode {
             return Err(note.clone());
@@ -81,13 +82,14 @@ impl Gate {
 }
 
 impl Mode {
-    /// Whether permits are granted at `now`.
+    /// Returns whether the mode lets the lock grant permits at `now`. An expired pause counts as no
+    /// pause.
     #[must_use]
     pub fn is_open(&self, now: Timestamp) -> bool {
         *self == Self::Open || self.pause_end().is_some_and(|end| end <= now)
     }
 
-    /// When the pause is over, if that is known.
+    /// Returns when the pause ends by itself; `None` for another mode and a pause without an end.
     #[must_use]
     pub fn pause_end(&self) -> Option<Timestamp> {
         match self {

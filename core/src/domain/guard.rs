@@ -1,7 +1,7 @@
 //! The condition of a write, as plain data.
 //!
-//! A clause is one named fact that a decision relies on. Guards are lists of them and no code, so
-//! that two stores can evaluate the same one, and a property test can compare what a guard implies
+//! A clause is one named fact that a decision relies on. A guard is a list of clauses and contains no
+//! code. So two stores can evaluate the same guard, and a property test can compare what a guard implies
 //! with what `decide` would do.
 
 use super::act::Act;
@@ -29,11 +29,11 @@ pub enum Clause {
     Open,
     /// The lock is not frozen.
     NotFrozen,
-    /// The lock has no pause with an end, which the sweep has to find.
+    /// The lock has no pause with an end: the sweep has to find such a lock.
     NoPauseEnd,
     /// The lock has the capacity that the caller expects.
     PermitsAre(Permits),
-    /// Fewer holders than permits, dead ones counted.
+    /// The lock has fewer holders than permits. Dead holders count.
     BelowCapacity,
     /// The caller holds no permit yet.
     NotHeldBy(HolderId),
@@ -47,22 +47,22 @@ pub enum Clause {
     TicketIs(WaiterId, Ticket),
     /// No other run has joined the front of the queue since this ticket.
     FrontIs(Ticket),
-    /// No grant can be made at this time: all permits are held, others wait, or the lock rests or
-    /// is closed.
+    /// No permit can be granted to the caller at this time: all permits are held, other runs wait, or
+    /// the lock rests, is paused or is frozen.
     MustWait(Timestamp),
-    /// The next grant may be made from exactly this time on.
+    /// The lock rests until exactly this time.
     RestIs(Timestamp),
     /// All permits are held.
     AtCapacity,
-    /// The next grant may be made at this time.
+    /// The lock does not rest at this time.
     SpacingPassed(Timestamp),
-    /// This token is above the last one.
+    /// This token is larger than the token of the latest grant.
     TokenNewer(FencingToken),
     /// The holder holds the grant with this token.
     LeaseIs(HolderId, FencingToken),
     /// The lock has one holder.
     OnlyHolder,
-    /// The holder's lease carries this run key, or none.
+    /// The holder's lease has this run key, or none.
     RunKeyIs(HolderId, Option<RunKey>),
     /// The holder's lease has no heartbeat state to end.
     NoBeat(HolderId),
@@ -70,23 +70,23 @@ pub enum Clause {
     NotEnding(HolderId),
     /// The holder has reported this number of redrives of its execution.
     RedrivesAre(HolderId, u32),
-    /// The holder is neither over its time nor without progress for too long.
+    /// At this time the holder has exceeded neither `maxRunSeconds` nor `noProgressSeconds`.
     NotSpent(HolderId, Timestamp),
-    /// The holder has confirmed its grant.
+    /// The holder has confirmed its grant, or got it without a hand-over.
     Confirmed(HolderId),
     /// The holder's lease ends at this time or before.
     EndsBy(HolderId, Timestamp),
-    /// The holder may be without progress for so long, or without a limit.
+    /// The holder's lease has this limit without progress, or none.
     NoProgressIs(HolderId, Option<Seconds>),
-    /// The holder's progress is another one than this.
+    /// The last progress of the holder differs from this.
     ProgressIsNot(HolderId, String),
     /// The holder's lease is exactly as it was read.
     LeaseSame(HolderId, Box<Lease>),
-    /// The lock is not due for the sweep later than this, if at all.
+    /// The lock is due for the sweep at this time or before, or not at all.
     DueNotAfter(Timestamp),
-    /// The lock is not due for the sweep earlier than this, if at all.
+    /// The lock is due for the sweep at this time or later, or not at all.
     DueNotBefore(Timestamp),
-    /// The lock is due for the sweep at exactly this time.
+    /// The lock is due for the sweep at exactly this time, or not at all.
     DueIs(Option<Timestamp>),
     /// A success is expected this often, or not at all.
     ExpectedEvery(Option<Seconds>),
@@ -98,24 +98,24 @@ pub enum Clause {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Guard(pub Vec<Clause>);
 
-/// The condition of a run's write.
+/// The condition of the write of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunGuard {
-    /// The run key is free: no run, an ended one that did not succeed, or a success past its
-    /// retention.
+    /// The run key is free at this time: it has no run, a run that ended without success, or a success
+    /// whose retention has ended.
     NotTaken(Timestamp),
-    /// The run of this grant, not ended yet.
+    /// The item is the run of this grant and has no end.
     RunningUnder(FencingToken),
-    /// No run, or the run of this grant, not ended yet.
+    /// The item does not exist, or is the run of this grant and has no end.
     OpenFor(FencingToken),
-    /// The run of this grant, ended.
+    /// The item is the run of this grant and has an end.
     EndedUnder(FencingToken),
-    /// The run of this grant, ended at this time and not again since.
+    /// The item is the run of this grant, and its end has exactly this time.
     EndedAt(FencingToken, Timestamp),
 }
 
-/// A side item to delete with the write, if it is as it was read: a waiter that has registered a
-/// new waiting state since must not lose it.
+/// A side item to delete with the write. The write fails if the item has changed since it was read: a
+/// waiter that has registered a new waiting state since must not lose its side item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WaiterDrop {
     /// The waiter.
@@ -138,8 +138,8 @@ pub struct Change {
     pub act: Option<Act>,
     /// The side item to delete.
     pub waiter: Option<WaiterDrop>,
-    /// Whether the caller needs the record after the write. Only for a change of the record alone:
-    /// a DynamoDB transaction returns nothing.
+    /// Whether the caller needs the record after the write. Possible only if the change writes nothing
+    /// but the record, because a DynamoDB transaction returns no items.
     pub read_back: bool,
 }
 
@@ -198,7 +198,7 @@ impl Clause {
 }
 
 impl Guard {
-    /// Whether all clauses hold of `record`.
+    /// Returns whether all clauses hold for `record`.
     #[must_use]
     pub fn holds(&self, record: Option<&LockRecord>) -> bool {
         self.0.iter().all(|clause| clause.holds(record))
@@ -206,7 +206,7 @@ impl Guard {
 }
 
 impl RunGuard {
-    /// Whether the condition holds of `run`.
+    /// Returns whether the condition holds for `run`.
     #[must_use]
     pub fn holds(self, run: Option<&Run>) -> bool {
         let running_under = |token| run.is_some_and(|r| r.token == token && r.end.is_none());
@@ -227,7 +227,7 @@ impl RunGuard {
 }
 
 impl WaiterDrop {
-    /// Whether the side item is as it was read, or does not exist.
+    /// Returns whether the side item does not exist or still has the task token that was read.
     #[must_use]
     pub fn holds(&self, waiter: Option<&Waiter>) -> bool {
         match (&self.task_token, waiter) {

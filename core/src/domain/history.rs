@@ -1,4 +1,4 @@
-//! What a decision writes into the history of a lock.
+//! Builds the entries that a decision writes into the history of a lock.
 
 use super::guard::RunGuard;
 use super::run::{Retention, Run, RunEnd, RunId, RunOutcome, RunWrite};
@@ -6,10 +6,11 @@ use super::terms::Terms;
 use super::time::Timestamp;
 use super::token::FencingToken;
 
-/// The marker of a run key, from the grant on.
+/// Returns the write of the marker that keeps the run key taken from the grant on; `None` without a run
+/// key.
 ///
-/// It has no counterpart in the history: while the run is under way its lease in the record is its
-/// state, so a grant without a run key writes one item.
+/// A grant writes no entry into the history, because the lease in the record is the state of a run that
+/// is under way. So a grant without a run key writes one item.
 pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> {
     let key = terms.run_key.clone()?;
     let run = Run::started(terms.holder.clone(), token, Some(key.clone()));
@@ -19,17 +20,16 @@ pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> 
     })
 }
 
-/// The entries of a run that ends: its own, and the marker of its run key. A run that `runs_on`
-/// without its permit keeps the key.
+/// Returns the writes for a run that ends: its entry in the history, and the marker of its run key. If
+/// the run continues without its permit (`runs_on`), the marker stays open and keeps the key taken.
 ///
-/// Both are guarded by [`RunGuard::OpenFor`]: an entry that already has an end is never
-/// overwritten, whatever record the write meets. A missing one is accepted: a grant writes no
-/// entry.
+/// Both are guarded by [`RunGuard::OpenFor`], so an item that already has an end is never overwritten. A
+/// missing item is accepted, because a grant writes no entry.
 pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(RunGuard, RunWrite)> {
     let end = run.end.as_ref().filter(|_| !runs_on);
-    // The task, the lease and the task token are in the entry alone. The marker is read by each acquire with its
-    // key, and keeps the lease only where it alone shows whether the run without a permit has
-    // ended.
+    // Only the entry contains the task, the lease and the task token, because each acquire with the run
+    // key reads the marker. The marker contains the lease of a run that continues without its permit:
+    // nothing else shows later whether that run has ended.
     let marker = run.run_key.clone().map(|key| RunWrite {
         id: RunId::Key(key),
         run: Run {
@@ -50,7 +50,7 @@ pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(Ru
         .collect()
 }
 
-/// The end of a run at `now`, as the history keeps it.
+/// Returns the end of a run at `now`, as the history contains it.
 pub(crate) fn ended(
     outcome: RunOutcome,
     evidence: Option<String>,

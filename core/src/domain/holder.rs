@@ -23,7 +23,7 @@ impl HolderId {
         Ok(Self(id))
     }
 
-    /// The holder as text.
+    /// Returns the holder as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -38,7 +38,7 @@ impl fmt::Display for HolderId {
 
 /// The Step Functions task token of a waiting state, which SendTaskSuccess ends.
 ///
-/// It is a secret, so `Debug` does not show it, and a record contains it sealed.
+/// The token is a secret: `Debug` does not show it, and records contain it only sealed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskToken(String);
 
@@ -60,14 +60,14 @@ impl TaskToken {
     pub fn new(token: impl Into<String>) -> Result<Self, Invalid> {
         let token = token.into();
         text::check(&token, 2048, text::visible, Self::RULE)?;
-        // A sealed token is copied from a record: the caller has no such token of its own.
+        // Only a record contains a sealed token. A caller that sends one has copied it from there.
         match token.starts_with(Self::SEALED) {
             true => Err(Invalid { rule: Self::RULE }),
             false => Ok(Self(token)),
         }
     }
 
-    /// A sealed token.
+    /// Creates a token from the sealed `text`, without the prefix.
     #[must_use]
     pub fn sealed(text: &str) -> Self {
         Self(format!("{}{text}", Self::SEALED))
@@ -83,13 +83,13 @@ impl TaskToken {
         Ok(Self(token))
     }
 
-    /// The sealed text, without its prefix; `None` if the token is not sealed.
+    /// Returns the sealed text, without its prefix; `None` if the token is not sealed.
     #[must_use]
     pub fn as_sealed(&self) -> Option<&str> {
         self.0.strip_prefix(Self::SEALED)
     }
 
-    /// The secret itself, for the AWS call that sends it and for the item that stores it.
+    /// Returns the text of the token, for the AWS call that sends it and for the item that stores it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! The name of a lock.
+//! Names of locks, and run keys.
 
 use super::text::{self, Invalid};
 use std::fmt;
@@ -8,8 +8,8 @@ use std::fmt;
 pub struct LockKey(String);
 
 impl LockKey {
-    /// Longest name, in bytes. Keeps `lockstep:<lock>:<hash>` below the 255 characters that ECS
-    /// allows for the group of a task.
+    /// Length of the longest name, in bytes. It keeps `lockstep:<lock>:<hash>` below the 255 characters
+    /// that ECS allows for the group of a task.
     pub const LENGTH_MAX: usize = 128;
     /// The rule for names.
     pub const RULE: &'static str =
@@ -26,7 +26,7 @@ impl LockKey {
         Ok(Self(name))
     }
 
-    /// The name.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -39,7 +39,7 @@ impl fmt::Display for LockKey {
     }
 }
 
-/// Idempotency key of a run, such as schedule ARN and scheduled time.
+/// Idempotency key of a run, such as the ARN of a schedule and the scheduled time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(String);
 
@@ -58,7 +58,7 @@ impl RunKey {
         Ok(Self(key))
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Leases.
+//! Leases: how long a grant is good, and when its holder counts as silent, stale or dead.
 
 use super::exit::Exit;
 use super::gate::Mode;
@@ -9,16 +9,17 @@ use super::time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
-/// Longest time between heartbeats after which a heartbeat counts as late.
+/// Upper bound of the time between heartbeats that [`Lease::is_overdue`] uses.
 const OVERDUE_MAX: Seconds = Seconds::of(60);
 
-/// How much later than its time a heartbeat may come before it counts as late.
+/// How late a heartbeat may be before it counts as overdue.
 const OVERDUE_SLACK: Seconds = Seconds::of(5);
 
-/// Shortest time in which a suspect can clear its mark.
+/// Shortest time that a suspect has to clear its mark.
 const SUSPICION_MIN: Seconds = Seconds::of(10);
 
-/// How long a grant is good: each heartbeat moves the end forward.
+/// The lease of a grant: how long the grant is good without a renewal. Each heartbeat moves the end
+/// forward.
 ///
 /// ```text
 ///   granted        heartbeat         heartbeat          expires_at  + DEAD_AFTER
@@ -31,12 +32,12 @@ pub struct Lease {
     pub token: FencingToken,
     /// When the lease ends unless it is renewed.
     pub expires_at: Timestamp,
-    /// How long a heartbeat keeps the lease, and when the next one comes.
+    /// Length of the lease, and time to the next heartbeat.
     pub pace: Pace,
     /// When the run must be over (`maxRunSeconds`).
     pub run_until: Option<Timestamp>,
-    /// How long the run may take: a restart sets `run_until` from it. A lease that an older version granted has a
-    /// `run_until` without it.
+    /// How long the run may take. A restart computes `run_until` from this length. Leases written by
+    /// earlier versions have a `run_until` and lack this field.
     pub max_run: Option<Seconds>,
     /// Longest time without a change in the progress of the run (`noProgressSeconds`).
     pub no_progress: Option<Seconds>,
@@ -44,29 +45,29 @@ pub struct Lease {
     pub stalls_at: Option<Timestamp>,
     /// The latest progress that the run reported.
     pub progress: Option<String>,
-    /// What happens to the holder when it is stale.
+    /// What happens to the holder if it is stale.
     pub stale: StalePolicy,
-    /// The expectation that the grant came with (`expectEverySeconds`). It is here for the receipt: with
-    /// it a release needs no read.
+    /// `expectEverySeconds` of the request. The receipt of the grant contains it, so that a release
+    /// needs no read.
     pub expect_every: Option<Seconds>,
     /// The run key, if the run has one.
     pub run_key: Option<RunKey>,
-    /// Where the run's ECS tasks are found.
+    /// The work of the run, as far as Lockstep can find it.
     pub work: Option<Work>,
     /// Task token of the heartbeat state, which the release ends; `None` without such a state.
     pub beat: Option<TaskToken>,
-    /// Set from a hand-over until the waiter confirms it by a request.
+    /// The hand-over that made this grant; `None` once the holder has confirmed it by a request.
     pub call: Option<Call>,
-    /// How the holder leaves.
+    /// How the holder leaves its permit.
     pub exit: Exit,
-    /// Number of redrives of the holder's execution that the holder has reported.
+    /// Number of redrives of the holder's execution, as the holder last reported it.
     pub redrives: u32,
-    /// The execution that started the holder's execution. A retry of a nested execution has the
-    /// same parent as the attempt before it.
+    /// The execution that started the holder's execution. If a workflow retries a nested execution, all
+    /// attempts have the same parent.
     pub parent: Option<HolderId>,
 }
 
-/// How long a lease is good after a heartbeat, and when the next heartbeat comes.
+/// How long a lease is good after a heartbeat, and the time to the next heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pace {
     /// Time from a heartbeat to the end of the lease that it sets.
@@ -75,19 +76,19 @@ pub struct Pace {
     pub heartbeat: Seconds,
 }
 
-/// Time after the end of its lease in which a holder without readable evidence is left as it is:
-/// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is
-/// missing. Then its lock is frozen.
+/// Time after the end of a lease after which the lock is frozen if the evidence about its holder cannot
+/// be read: its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is
+/// missing. Until then a check leaves the holder as it is.
 const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 
-/// Time after a limit of a run in which its own heartbeat or the time-out of its state ends it, with an error that
-/// its workflow can catch.
+/// Time after a limit of a run before a check acts on the limit. In this time the run's own heartbeat,
+/// or the time-out of its state, ends the run with an error that its workflow can catch.
 const LIMIT_SLACK: Seconds = Seconds::of(60);
 
-/// When the sweep looks at a hand-over that is not confirmed, counted from its grant.
+/// Time after the grant of a hand-over at which the sweep checks whether it is confirmed.
 const CONFIRMED_WITHIN: Seconds = Seconds::of(60);
 
-/// One version of a lease: a heartbeat, a redrive and the mark of an ending each create another.
+/// The version of a lease. A heartbeat, a redrive and the mark of an ending each create a new version.
 /// Evidence that was gathered under one version is void under the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LeaseVersion {
@@ -102,12 +103,15 @@ pub struct LeaseVersion {
 /// Why the time limits of a run start again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// The time that has passed does not count as the run's: an operator resumed the lock that was frozen for
-    /// it, or it confirmed its hand-over late.
+    /// The time that has passed does not count as run time:
+    ///
+    /// - an operator resumed the lock, which was frozen because of this run,
+    /// - the run has just confirmed its hand-over, or
+    /// - a redriven run had to wait until the task of its previous attempt had stopped.
     Excused,
-    /// Its execution was redriven. Contains the number of redrives.
+    /// The execution was redriven. Contains the number of redrives.
     Redriven(u32),
-    /// Its grant had ended, and is reinstated. Contains the number of redrives.
+    /// The grant had ended and is reinstated after a redrive. Contains the number of redrives.
     Reinstated(u32),
 }
 
@@ -116,14 +120,14 @@ pub enum Restart {
 pub struct Call {
     /// Task token of the waiting state to wake; `None` for a waiter that polls.
     pub task_token: Option<TaskToken>,
-    /// When the waiter registered, which is a sign of life.
+    /// When the waiter last registered, which is its last sign of life.
     pub since: Timestamp,
 }
 
 impl Lease {
-    /// The current version of the lease.
+    /// Returns the current version of the lease.
     ///
-    /// A heartbeat within the millisecond of the one before it leaves `expires_at` as it was.
+    /// Two heartbeats in the same millisecond set the same `expires_at`, and so have the same version.
     #[must_use]
     pub fn version(&self) -> LeaseVersion {
         LeaseVersion {
@@ -133,26 +137,32 @@ impl Lease {
         }
     }
 
-    /// Whether others may judge the lease dead: expired for longer than clocks can differ.
+    /// Returns whether others may judge the lease dead: it expired at least [`DEAD_AFTER`] ago, which
+    /// allows for clock skew.
     #[must_use]
     pub fn is_dead(&self, now: Timestamp) -> bool {
         now >= self.dead_at()
     }
 
-    /// When others may judge the lease dead.
+    /// Returns when others may judge the lease dead: [`DEAD_AFTER`] after its end.
     #[must_use]
     pub fn dead_at(&self) -> Timestamp {
         self.expires_at.plus(DEAD_AFTER)
     }
 
-    /// Whether the holder itself may still rely on the lease.
+    /// Returns whether the holder itself may still rely on the lease.
     #[must_use]
     pub fn is_live(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 
-    /// Whether the sweep checks its holder: a wake-up, a stop or an end is under way, the lease is dead, or a limit
-    /// was exceeded.
+    /// Returns whether the sweep checks the holder at `now`. That is so if
+    ///
+    /// - its hand-over is not confirmed,
+    /// - another run replaces it,
+    /// - it is ending,
+    /// - its lease is dead, or
+    /// - it exceeded a limit of its run by a minute or more.
     #[must_use]
     pub fn is_swept(&self, now: Timestamp) -> bool {
         let asked = self.call.is_some() || self.exit.replaced_by.is_some();
@@ -162,22 +172,24 @@ impl Lease {
             || self.is_stopped_for(now).is_some()
     }
 
-    /// When a check acts on a limit of the run, if its heartbeat has not done so: a minute after the limit.
-    /// The heartbeats of a long run are up to a quarter of an hour apart.
+    /// Returns when a check acts on a limit of the run: 60 s after the earlier of `run_until` and
+    /// `stalls_at`. A heartbeat of the run acts on the limit at once, but the heartbeats of a long run
+    /// are up to 15 minutes apart.
     #[must_use]
     pub fn limit_ends(&self) -> Option<Timestamp> {
         let limits = [self.run_until, self.stalls_at].into_iter().flatten();
         limits.min().map(|limit| limit.plus(LIMIT_SLACK))
     }
 
-    /// Why a check acts on the run although its lease may be live: [`Self::limit_ends`] has come.
+    /// Returns why a check acts on the run although its lease may be live; `None` before
+    /// [`Self::limit_ends`].
     #[must_use]
     pub fn is_stopped_for(&self, now: Timestamp) -> Option<Staleness> {
         let over = self.limit_ends().is_some_and(|end| now >= end);
         self.is_spent(now).filter(|_| over)
     }
 
-    /// When it was granted or last renewed.
+    /// Returns when the lease was granted or last renewed.
     #[must_use]
     pub fn renewed_at(&self) -> Timestamp {
         Timestamp::from_millis(
@@ -187,18 +199,19 @@ impl Lease {
         )
     }
 
-    /// The last sign of life of its holder: its registration in the queue until it confirms the hand-over,
-    /// then its last heartbeat.
+    /// Returns the last sign of life of the holder: its registration in the queue until it confirms its
+    /// hand-over, and its last heartbeat afterwards.
     #[must_use]
     pub fn last_sign(&self) -> Timestamp {
         let call = self.call.as_ref();
         call.map_or_else(|| self.renewed_at(), |call| call.since)
     }
 
-    /// Whether a heartbeat is late, so that a check of the holder is worthwhile.
+    /// Returns whether a heartbeat is overdue, so that a check of the holder is worthwhile.
     ///
-    /// A heartbeat takes a second more than its time, and the call of a function some more. However
-    /// far apart its heartbeats are, a holder that has been silent for a minute is worth a check.
+    /// A heartbeat is overdue 5 s after its time. The wait of the state takes a second more than its
+    /// length, and the call of the function takes some more. Where heartbeats are more than 60 s apart,
+    /// a holder is checked after 65 s of silence.
     #[must_use]
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         let since_beat = self
@@ -206,30 +219,31 @@ impl Lease {
             .length
             .millis()
             .saturating_sub(self.expires_at.millis_since(now));
-        // The heartbeats of a long run are up to a quarter of an hour apart, and its lease is three
-        // of them: without this bound the next run would wait that long for a dead one.
+        // The heartbeats of a long run are up to 15 minutes apart, and its lease is three times that.
+        // Without this bound the next run would wait that long for a dead holder.
         let heartbeat = self.pace.heartbeat.min(OVERDUE_MAX);
         now >= self.expires_at || since_beat > heartbeat.plus(OVERDUE_SLACK).millis()
     }
 
-    /// When a holder that was marked as a suspect at `suspect` counts as stale: after the time of a
-    /// whole heartbeat, and at least ten seconds, in which it can clear the mark.
+    /// Returns when a holder that was marked as a suspect at `suspect` counts as stale: after the time
+    /// to one heartbeat, and at least 10 s. A heartbeat in this time clears the mark.
     #[must_use]
     pub fn suspicion_ends(&self, suspect: Timestamp) -> Timestamp {
         suspect.plus(self.pace.heartbeat.max(SUSPICION_MIN))
     }
 
-    /// Whether the run has a limit of time or progress.
+    /// Returns whether the run has a time limit or a limit without progress.
     #[must_use]
     pub fn is_limited(&self) -> bool {
         self.run_until.is_some() || self.no_progress.is_some()
     }
 
-    /// The lease with limits that begin at `now`, for a holder that asks again and has sent no heartbeat yet: it
-    /// learns of its grant only now. `None` if its limits stay.
+    /// Returns the lease with limits that begin at `now`, for a holder that acquires again and has sent
+    /// no heartbeat yet: the answer to its first acquire was lost. Returns `None` if the limits stay as
+    /// they are.
     ///
-    /// The end of the lease stays, too, and the limits begin before it. So a holder that repeats its request without
-    /// a heartbeat gains the length of one lease at most.
+    /// The end of the lease does not move, and the limits begin no later than that end. So a holder that
+    /// repeats its request without a heartbeat gains at most the length of one lease.
     #[must_use]
     pub fn learned(&self, now: Timestamp) -> Option<Self> {
         let before = |end: Timestamp, length: Seconds| end.millis().saturating_sub(length.millis());
@@ -249,8 +263,8 @@ impl Lease {
         })
     }
 
-    /// Why the run is stale although it renews its lease: it is over its time, or makes no
-    /// progress.
+    /// Returns why the run is stale although it renews its lease: it exceeded `maxRunSeconds` or
+    /// `noProgressSeconds`.
     #[must_use]
     pub fn is_spent(&self, now: Timestamp) -> Option<Staleness> {
         let overran = self.run_until.filter(|end| now >= *end);
@@ -259,9 +273,9 @@ impl Lease {
         overran.map(Staleness::Overran).or(stalled)
     }
 
-    /// Why the holder is stale, if it is. Silence alone makes it stale only after
-    /// [`Self::suspicion_ends`]: after an outage of the table all leases are over while all holders
-    /// are alive.
+    /// Returns why the holder is stale, or `None`. A silent holder is stale only after
+    /// [`Self::suspicion_ends`], because after an outage of the table all leases have expired although
+    /// all holders are alive.
     #[must_use]
     pub fn staleness(&self, now: Timestamp) -> Option<Staleness> {
         let silent = self.is_silent(now);
@@ -269,23 +283,30 @@ impl Lease {
         self.is_spent(now).or(expired)
     }
 
-    /// Whether the lease is dead, and the mark as a suspect was not cleared in time.
+    /// Returns whether the lease is dead and no heartbeat has cleared the mark as a suspect before
+    /// [`Self::suspicion_ends`].
     #[must_use]
     pub fn is_silent(&self, now: Timestamp) -> bool {
         let marked = self.exit.suspect;
         self.is_dead(now) && marked.is_some_and(|at| now >= self.suspicion_ends(at))
     }
 
-    /// When a holder freezes its lock if whether it is dead could not be read until then: an hour after the end of
-    /// its lease.
+    /// Returns when the lock is frozen if the evidence about this holder cannot be read: an hour after
+    /// the end of the lease.
     #[must_use]
     pub fn hidden_until(&self) -> Timestamp {
         self.expires_at.plus(HIDDEN_MAX)
     }
 
-    /// When recovery has to check this holder of a lock in `mode`, unless a heartbeat comes before: at the end of its lease or at
-    /// its limit, whichever is first. In a frozen lock the limits do not count. A permit that was handed over and not yet
-    /// confirmed is checked after a minute, because its waiter may be dead or may not have been told.
+    /// Returns when recovery has to check this holder of a lock in `mode`, if no heartbeat comes before:
+    ///
+    /// - of a holder that is ending: since the ending began,
+    /// - of a suspect: when [`Self::suspicion_ends`],
+    /// - of any other holder: at the end of its lease, at [`Self::limit_ends`], or 60 s after a
+    ///   hand-over that is not confirmed, whichever is first.
+    ///
+    /// In a frozen lock the limits do not count. An unconfirmed hand-over is checked because its waiter
+    /// may be dead, or the wake-up may be lost.
     #[must_use]
     pub fn next_check(&self, mode: &Mode) -> Timestamp {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);
@@ -299,7 +320,8 @@ impl Lease {
         ending.or(suspicion).unwrap_or(silence)
     }
 
-    /// The lease at another pace, which the next renewal applies.
+    /// Returns the lease with the pace `pace`, if there is one. The end of the lease changes with the
+    /// next renewal.
     #[must_use]
     pub fn paced(self, pace: Option<Pace>) -> Self {
         Self {
@@ -308,8 +330,8 @@ impl Lease {
         }
     }
 
-    /// The lease, renewed at `now` by its holder. A `beat` replaces the task token of the heartbeat
-    /// state; a `progress` that differs from the last one restarts the time without progress.
+    /// Returns the lease after a renewal at `now` by its holder. A `beat` replaces the task token of the
+    /// heartbeat state. A `progress` that differs from the last one restarts the time without progress.
     #[must_use]
     pub fn renewed(&self, now: Timestamp, beat: Option<TaskToken>, progress: Option<&str>) -> Self {
         let mut lease = self.clone();
@@ -326,7 +348,7 @@ impl Lease {
         lease
     }
 
-    /// The lease without its task tokens.
+    /// Returns the lease without its task tokens.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         Self {
@@ -336,7 +358,7 @@ impl Lease {
         }
     }
 
-    /// The lease without an unconfirmed hand-over.
+    /// Returns the lease with its hand-over confirmed.
     #[must_use]
     pub fn confirmed(&self) -> Self {
         Self {
@@ -345,7 +367,8 @@ impl Lease {
         }
     }
 
-    /// The lease, renewed at `now`, of a run whose time limits start again.
+    /// Returns the lease after a renewal at `now` that also restarts the time limits of the run. `why`
+    /// decides what else the lease keeps:
     ///
     /// ```text
     ///              hand-over   replacement   ending
@@ -373,7 +396,7 @@ impl Lease {
             Restart::Reinstated(count) => (None, None, None, count),
         };
         Self {
-            // The clock that set it may be ahead of this one.
+            // The clock that set the old end may be ahead of this clock.
             expires_at: renewed.expires_at.max(self.expires_at),
             run_until: self.run_until.map(whole),
             stalls_at: self.no_progress.map(|most| now.plus(most)),

@@ -2,14 +2,15 @@
 
 use super::text::Invalid;
 
-/// Number of runs that may hold a lock at once: 1 is a mutex, n a counting semaphore.
+/// Number of runs that may hold a lock at once: a lock with 1 permit is a mutex, a lock with more is a
+/// counting semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permits(u8);
 
 impl Permits {
     /// One run at a time.
     pub const ONE: Self = Self(1);
-    /// Most permits that a lock can have, which bounds the size of the record.
+    /// Maximum number of permits of a lock. It bounds the size of the record.
     pub const MAX: u8 = 100;
     /// The rule for capacities.
     pub const RULE: &'static str = "a whole number from 1 to 100";
@@ -25,13 +26,13 @@ impl Permits {
         }
     }
 
-    /// The number of permits.
+    /// Returns the number of permits.
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// Whether a permit is free while `held` are held.
+    /// Returns whether a permit is free while `held` are held.
     #[must_use]
     pub fn has_room(self, held: usize) -> bool {
         held < usize::from(self.0)

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Most waiters a lock can have. Bounds the size of the record.
+/// Maximum number of waiters of a lock. It bounds the size of the record.
 pub const QUEUE_MAX: usize = 500;
 
 /// The waiters of a lock with their tickets.
 ///
-/// Clones share the map until one of them is changed: most decisions on a lock leave its queue as it is,
+/// Clones share the map until one of them is changed, because most decisions leave the queue as it is
 /// and a queue has up to [`QUEUE_MAX`] waiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Queue(Arc<BTreeMap<WaiterId, Ticket>>);

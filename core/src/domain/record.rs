@@ -1,8 +1,7 @@
 //! The whole state of one lock.
 //!
-//! Who holds and who waits is in this one item, so one conditional write decides about a permit.
-//! What may grow without bound (the history, run keys, the terms of waiters) is in items of its
-//! own.
+//! The holders and the waiters are in this one item, so one conditional write decides who gets a permit.
+//! Data that may grow without bound (the history, run keys, the terms of waiters) is in other items.
 
 use super::expectation::Expectation;
 use super::gate::{Gate, Mode};
@@ -24,13 +23,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LockRecord {
     /// Grows by one with every write.
     pub version: u64,
-    /// The token of the latest grant.
+    /// The fencing token of the latest grant.
     pub last_token: FencingToken,
-    /// The ticket of the latest arrival.
+    /// The ticket of the latest waiter at the end of the queue.
     pub last_ticket: Ticket,
     /// The ticket of the latest run that joined the front of the queue to replace a holder.
     pub front_ticket: Ticket,
-    /// Capacity.
+    /// The lock's capacity.
     pub permits: Permits,
     /// The holders with their leases. An expired lease stays until it is released, recovered or
     /// evicted.
@@ -41,30 +40,30 @@ pub struct LockRecord {
     pub gate: Gate,
     /// When a run last succeeded.
     pub last_success: Option<Timestamp>,
-    /// When a run last failed, was found dead, or was lost.
+    /// When a run last failed, was found dead, or lost its permit.
     pub last_failure: Option<Timestamp>,
-    /// How often a run is expected to succeed, if it is.
+    /// How often a run is expected to succeed; `None` if no success is expected.
     pub expectation: Option<Expectation>,
-    /// When the lock is due for the sweep; `None` without holders, waiters, the end of a pause and an
-    /// expectation.
+    /// When the sweep has to check the lock; `None` if the lock has no holder, no waiter, no pause with
+    /// an end and no expectation.
     ///
-    /// Heartbeats do not change it, so it may be earlier than the end of any lease. The sweep then
-    /// finds nothing to do.
+    /// Heartbeats do not change this time, so it may be earlier than the end of any lease. The sweep
+    /// then finds nothing to do and sets the time anew.
     pub due: Option<Timestamp>,
 }
 
-/// An invariant that a record breaks.
+/// A broken invariant of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}")]
 pub struct BrokenInvariant {
-    /// The attribute of the item that breaks it.
+    /// The attribute of the item that breaks the invariant.
     pub attribute: &'static str,
     /// What is wrong.
     pub rule: &'static str,
 }
 
 impl LockRecord {
-    /// The record of a lock that was never granted.
+    /// Returns the record of a new lock: version 0, open, with no holder and no waiter.
     #[must_use]
     pub fn new(permits: Permits) -> Self {
         Self {
@@ -83,7 +82,7 @@ impl LockRecord {
         }
     }
 
-    /// The lease of `holder` under `token`, if that grant is still in the record.
+    /// Returns the lease of `holder`, if it has the fencing token `token`.
     #[must_use]
     pub fn lease(&self, holder: &HolderId, token: FencingToken) -> Option<&Lease> {
         self.holders
@@ -91,7 +90,7 @@ impl LockRecord {
             .filter(|lease| lease.token == token)
     }
 
-    /// The holders, oldest grant first.
+    /// Returns the holders, oldest grant first.
     #[must_use]
     pub fn oldest_first(&self) -> Vec<(HolderId, Lease)> {
         let holders = self.holders.iter();
@@ -102,36 +101,39 @@ impl LockRecord {
         holders
     }
 
-    /// The holder of the grant with `token`, and its lease.
+    /// Returns the holder of the grant with `token`, and its lease.
     #[must_use]
     pub fn holder_under(&self, token: FencingToken) -> Option<(&HolderId, &Lease)> {
         self.holders.iter().find(|(_, lease)| lease.token == token)
     }
 
-    /// The waiter with the smallest ticket.
+    /// Returns the waiter with the smallest ticket.
     #[must_use]
     pub fn first_waiter(&self) -> Option<(&WaiterId, Ticket)> {
         let first = self.queue.iter().min_by_key(|(_, ticket)| **ticket);
         first.map(|(id, ticket)| (id, *ticket))
     }
 
-    /// The position of a waiter in the queue, from 1.
+    /// Returns the position of a waiter in the queue, from 1.
     #[must_use]
     pub fn position(&self, waiter: &WaiterId) -> Option<usize> {
         let own = self.queue.get(waiter)?;
         Some(1 + self.queue.values().filter(|ticket| *ticket < own).count())
     }
 
-    /// Whether a permit is free and may be granted at `now`.
+    /// Returns whether a permit is free and may be granted at `now`.
     ///
-    /// A pause hides that a holder under `hold` is stale. When the pause ends, the lock freezes before it grants.
+    /// Returns `false` if a pause has expired and a holder under `hold` is stale: that lock freezes
+    /// before it grants.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
         let freezes = self.gate.mode != Mode::Open && self.why_frozen(now).is_some();
         self.gate.lets_in(now) && self.has_room() && !freezes
     }
 
-    /// Why the lock is to be frozen: a holder under `hold` is stale. One whose stop is committed is waited for instead.
+    /// Returns the first stale holder under the policy `hold`, for which the lock has to be frozen, and
+    /// why the holder is stale. A holder whose stop is committed does not count: the lock waits for its
+    /// end.
     #[must_use]
     pub fn why_frozen(&self, now: Timestamp) -> Option<(&HolderId, Staleness)> {
         let mut holders = self.holders.iter();
@@ -141,39 +143,42 @@ impl LockRecord {
         })
     }
 
-    /// Whether a permit is free.
+    /// Returns whether a permit is free.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.permits.has_room(self.holders.len())
     }
 
-    /// Whether the lock has neither holders nor waiters.
+    /// Returns whether the lock has neither holders nor waiters.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    /// From when on a success is missing; `None` where none is expected, and where the sweep has noted
-    /// that it is missing. A paused lock is expected to have none.
+    /// Returns the time from which a success counts as missing. Returns `None` if
+    ///
+    /// - no success is expected,
+    /// - the sweep has already noted that the success is missing, or
+    /// - the lock is paused: no success is expected of a paused lock.
     #[must_use]
     pub fn success_due(&self) -> Option<Timestamp> {
         let expected = self.expectation.filter(|e| e.missed_at.is_none())?;
-        // Also after the end of the pause, until the sweep has ended it: the time of the
-        // expectation starts again then.
+        // An expired pause counts too, until the sweep ends it: then the time of the expectation starts
+        // again.
         let paused = matches!(self.gate.mode, Mode::Paused { .. });
         (!paused).then(|| expected.deadline())
     }
 
-    /// When the sweep has something to do: the first check of a holder, the first time at which a
-    /// waiter may be granted a free permit, the end of a pause, or a missing success.
+    /// Returns the earliest time at which the sweep has something to do: the check of a holder, the
+    /// grant of a free permit to a waiter, the end of a pause, or a missing success.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values();
         let first_check = first_check
             .map(|lease| lease.next_check(&self.gate.mode))
             .min();
-        // With all permits held, the first check of a holder comes first: its end hands the permit
-        // over.
+        // If all permits are held, no time for the waiters is needed: the end of a holder hands its
+        // permit over.
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.gate.not_before);
         let times = [
@@ -185,20 +190,21 @@ impl LockRecord {
         times.into_iter().flatten().min()
     }
 
-    /// Sets [`Self::due`] to `at` if that is earlier.
+    /// Sets [`Self::due`] to `at`, unless it has an earlier time.
     pub(crate) fn due_by(&mut self, at: Timestamp) {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// Sets [`Self::due`] of a lock without holders and waiters: only the end of a pause and a missing
-    /// success are left for the sweep.
+    /// Sets [`Self::due`] to [`Self::next_due`] if the lock has no holder and no waiter. What is left
+    /// for the sweep then is the end of a pause and a missing success.
     pub(crate) fn due_if_idle(&mut self) {
         if self.is_idle() {
             self.due = self.next_due();
         }
     }
 
-    /// Notes the end of a run: a success meets the expectation.
+    /// Records the time of the end of a run in [`Self::last_success`] or [`Self::last_failure`]. A
+    /// success restarts the time of the expectation.
     pub(crate) fn note_end(&mut self, end: &RunEnd) {
         match end.outcome {
             RunOutcome::Succeeded => {
@@ -208,12 +214,13 @@ impl LockRecord {
             RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost => {
                 self.last_failure = Some(end.at);
             }
-            // Replaced or evicted: how its work would have ended is not known.
+            // Of a replaced or evicted run it is not known how its work would have ended.
             _ => {}
         }
     }
 
-    /// The record after the end of a run that had no permit any more: a late success meets the expectation.
+    /// Returns the record after the end of a run that no longer had a permit. A late success restarts
+    /// the time of the expectation.
     pub(crate) fn after(&self, end: &RunEnd) -> Self {
         let mut next = self.clone();
         next.note_end(end);
@@ -221,8 +228,8 @@ impl LockRecord {
         next
     }
 
-    /// Opens the lock at `now`. A paused lock was expected to have no success, so the time of the expectation
-    /// starts again. Under a freeze it continues.
+    /// Opens the lock at `now`. After a pause the time of the expectation starts again, because no
+    /// success is expected of a paused lock. After a freeze it continues.
     pub(crate) fn open(&mut self, now: Timestamp) {
         if matches!(self.gate.mode, Mode::Paused { .. }) {
             self.expect_from(now);
@@ -231,8 +238,9 @@ impl LockRecord {
         self.due_for_success();
     }
 
-    /// Freezes the lock because of `why`, unless it is closed already: a pause keeps its note, and the reason of the
-    /// freeze is found again after the end of the pause. Returns whether the lock froze.
+    /// Freezes the lock with the note `why`, unless it is paused or frozen. Returns whether the lock
+    /// froze. A paused lock keeps the note of the pause; after its end the reason for the freeze is
+    /// found again.
     pub(crate) fn freeze(&mut self, why: &str, now: Timestamp) -> bool {
         let opens = self.gate.mode.is_open(now);
         if opens {
@@ -249,22 +257,22 @@ impl LockRecord {
         self.due_for_success();
     }
 
-    /// Sets [`Self::due`] to when a success is missing, if that is earlier.
+    /// Sets [`Self::due`] to the time from which a success is missing, unless it has an earlier time.
     pub(crate) fn due_for_success(&mut self) {
         if let Some(missing) = self.success_due() {
             self.due_by(missing);
         }
     }
 
-    /// Sets [`Self::due`] to when the sweep may grant a free permit to a waiter, if that is
-    /// earlier.
+    /// Sets [`Self::due`] to the time from which the sweep may grant a free permit to a waiter, unless
+    /// it has an earlier time.
     pub(crate) fn due_for_waiters(&mut self, now: Timestamp) {
         if !self.queue.is_empty() && self.has_room() {
             self.due_by(self.gate.not_before.max(now));
         }
     }
 
-    /// The holder with the run key `key`, and its lease.
+    /// Returns the holder with the run key `key`, and its lease.
     #[must_use]
     pub fn holder_of_run(&self, key: &RunKey) -> Option<(&HolderId, &Lease)> {
         self.holders
@@ -272,14 +280,16 @@ impl LockRecord {
             .find(|(_, lease)| lease.run_key.as_ref() == Some(key))
     }
 
-    /// The holder with the run key of `terms`, if they have one, and its lease.
+    /// Returns the holder with the run key of `terms`, and its lease; `None` if `terms` have no run key.
     #[must_use]
     pub fn holder_of(&self, terms: &Terms) -> Option<(&HolderId, &Lease)> {
         self.holder_of_run(terms.run_key.as_ref()?)
     }
 
-    /// The holder whose end the turn of a run with `terms` waits for: an earlier grant of its own (a stopped holder that
-    /// waits again), or a run of its key that is being stopped.
+    /// Returns the holder that must end before a waiter with `terms` gets its turn:
+    ///
+    /// - an earlier grant of the waiter itself, which is being stopped and asked again, or
+    /// - a run with the same run key that is being stopped.
     #[must_use]
     pub fn awaited_by(&self, terms: &Terms) -> Option<&HolderId> {
         let own = self.holders.get_key_value(&terms.holder);
@@ -288,13 +298,13 @@ impl LockRecord {
         own.or(of_key).map(|(holder, _)| holder)
     }
 
-    /// Checks the invariants of every record, before a write and after a read.
+    /// Checks the invariants of a record. Called before each write and after each read.
     ///
-    /// A decision that breaks one is a fault of this program and is not written. An item that
-    /// breaks one was damaged, and is refused.
+    /// A decision that breaks an invariant is a bug of this program, and is not written. An item that
+    /// breaks an invariant was damaged, and is refused as `Lockstep.Corrupt`.
     ///
     /// # Errors
-    /// The first invariant that is broken.
+    /// The first broken invariant.
     pub fn check_invariants(&self) -> Result<(), BrokenInvariant> {
         let tokens: BTreeSet<_> = self.holders.values().map(|lease| lease.token).collect();
         let tickets: BTreeSet<_> = self.queue.values().collect();

@@ -22,23 +22,23 @@ pub enum Refusal {
         /// Number of waiters.
         waiting: usize,
     },
-    /// The queue has as many waiters as the bound allows.
+    /// The queue has reached its bound.
     QueueFull {
-        /// The bound: that of the caller, or of all queues.
+        /// The bound of the queue: that of the request, or [`QUEUE_MAX`](super::QUEUE_MAX).
         most: usize,
         /// Number of waiters.
         waiting: usize,
         /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// A permit is free, but the rest after the last grant is not over.
+    /// A permit is free, and the rest after the last grant is not over yet.
     TooSoon {
         /// Earliest time of the next grant.
         not_before: Timestamp,
     },
-    /// A run with the same run key has succeeded within the retention, or is under way.
+    /// A run with the same run key has succeeded within the retention, or is still running.
     Duplicate {
-        /// The key.
+        /// The run key.
         run_key: RunKey,
         /// The run with that key.
         run: Box<Run>,
@@ -56,24 +56,25 @@ pub enum Refusal {
     Paused {
         /// The operator's note and name.
         note: String,
-        /// When the pause is over, if that is known.
+        /// When the pause ends by itself, if it does.
         until: Option<Timestamp>,
         /// Number of waiters.
         waiting: usize,
         /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// A stale holder froze the lock.
+    /// The lock is frozen: a holder is stale, or evidence about a holder could not be read for an hour.
     Frozen {
-        /// Why.
+        /// Why the lock is frozen.
         note: String,
     },
-    /// All permits are held, and the caller's own execution or the one that started it has one of them.
+    /// All permits are held, one of them by the caller's own execution or by the execution that started
+    /// it.
     HeldByParent {
-        /// That holder.
+        /// The holder that is the caller's own execution or its parent.
         holder: HolderId,
     },
-    /// The caller's grant has ended, or its stop is committed.
+    /// The caller's grant has ended, or a stop of the caller is committed.
     LeaseLost {
         /// The caller.
         holder: HolderId,
@@ -82,19 +83,23 @@ pub enum Refusal {
         /// The current holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// The run is over its time or makes no progress, and its stale policy is `terminate`.
+    /// The run exceeded `maxRunSeconds` or `noProgressSeconds`, and its stale policy is `terminate`.
     Stale {
         /// The caller.
         holder: HolderId,
-        /// Why it is stale.
+        /// Why the run is stale.
         why: Staleness,
     },
 }
 
 impl Refusal {
-    /// Whether a caller with `terms` gets a permit by waiting for the end of a holder that is being stopped: more
-    /// holders are ending than runs wait, or one of them may be an earlier attempt at the caller's own run. Those
-    /// that wait go first then, and one of them may be an attempt in between that has died.
+    /// Returns whether a caller with `terms` should wait for a holder that is being stopped. That is so
+    /// if
+    ///
+    /// - more holders are ending than runs wait, so one of the permits is left for the caller, or
+    /// - an ending holder may be an earlier attempt at the caller's own run ([`Terms::may_repeat`]). The
+    ///   runs in the queue go first then. One of them may be another attempt at the same run that has
+    ///   died.
     #[must_use]
     pub fn frees_a_permit(&self, terms: &Terms) -> bool {
         let Self::Held {

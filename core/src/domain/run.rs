@@ -1,4 +1,4 @@
-//! Runs, as the history and the markers of run keys keep them.
+//! Runs, as the history and the markers of run keys contain them.
 //!
 //! ```text
 //!  RunId::Token   every grant that has ended: who, since when, how, on what evidence
@@ -13,10 +13,10 @@ use super::time::{Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::TaskEnd;
 
-/// The id of an entry in the history of a lock.
+/// The id of a run's item: its entry in the history, or the marker of a run key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunId {
-    /// The run of a grant. Every grant leaves one.
+    /// The entry of a grant in the history. Every grant that ends leaves one.
     Token(FencingToken),
     /// The marker of a run key, which all runs with that key share.
     Key(RunKey),
@@ -25,15 +25,15 @@ pub enum RunId {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunOutcome {
-    /// The work succeeded: no other run may have this run key within the retention.
+    /// The work succeeded. Its run key stays taken within the retention.
     Succeeded,
-    /// The work failed: the run key may be used again.
+    /// The work failed. Its run key is free.
     Failed,
-    /// The run was silent or stale, and its permit was freed; it may still be working.
+    /// The run was silent or stale, and its permit was freed. Its work may still be running.
     Lost,
-    /// The run was found dead and its permit freed.
+    /// The run was found dead, and its permit was freed.
     Recovered,
-    /// An operator evicted the holder, or, of the marker of a run key, had it forgotten.
+    /// An operator evicted the holder. On the marker of a run key also: an operator freed the run key.
     Evicted,
     /// Another run replaced this one.
     Replaced,
@@ -50,7 +50,7 @@ impl RunOutcome {
         Self::Replaced,
     ];
 
-    /// The outcome as the history and the responses spell it.
+    /// Returns the outcome as it is written in the history and in responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl RunOutcome {
     }
 }
 
-/// How long what has ended is kept.
+/// How long ended runs and run keys are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Retention {
     /// How long the history keeps a run or an act after its end (`RunRetentionDays`).
@@ -74,7 +74,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// The same length for both.
+    /// Creates a retention with the same length for both.
     #[must_use]
     pub const fn both(length: Seconds) -> Self {
         Self {
@@ -87,15 +87,18 @@ impl Retention {
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunEnd {
-    /// How it ended.
+    /// How the run ended.
     pub outcome: RunOutcome,
-    /// When it ended.
+    /// When the run ended.
     pub at: Timestamp,
-    /// When the retention ends, until which a success keeps its run key taken. Decisions use this
-    /// value and never DynamoDB's TTL, which deletes late.
+    /// When the retention ends. Until then a success keeps its run key taken. Decisions compare this
+    /// time with the clock, because DynamoDB's TTL deletes items late.
     pub retain_until: Timestamp,
-    /// The evidence for the outcome, if the run did not report it itself. Of a run that did, why it was evicted, and
-    /// what was known of it before.
+    /// The evidence for the outcome, if the run did not report the outcome itself. Of a run that
+    /// reported it:
+    ///
+    /// - why an operator evicted the run, or
+    /// - how the run had ended before its late report.
     pub evidence: Option<String>,
 }
 
@@ -108,21 +111,24 @@ pub struct Run {
     pub token: FencingToken,
     /// The run key, if the run has one.
     pub run_key: Option<RunKey>,
-    /// How it ended; `None` while it runs, and while its death is not detected.
+    /// How the run ended; `None` while it runs, and until its death is detected.
     pub end: Option<RunEnd>,
-    /// The task that it ended with, when known.
+    /// The ECS task that the run ended with; `None` if none is known.
     pub task: Option<TaskEnd>,
-    /// The lease that a redrive of the execution reinstates: of a run that had a heartbeat state
-    /// and did not succeed. Also the lease of a run that lost its permit and continues without it;
-    /// on the open marker of a run key only that.
+    /// The lease of the run, without its task tokens. It is kept for two kinds of runs:
+    ///
+    /// - a run that had a heartbeat state and did not succeed: a redrive of its execution reinstates the
+    ///   lease,
+    /// - a run that lost its permit under `yield` and continues without it. Only the lease of such a run
+    ///   is on the marker of a run key, while the marker is open.
     pub lease: Option<Box<Lease>>,
-    /// Task token of the heartbeat state that its success has to end. It is kept because the release that wrote the
-    /// success may have died before SendTaskSuccess: the repetition of the release ends the state.
+    /// Task token of the heartbeat state of a run that succeeded. It is kept because the release that
+    /// wrote the success may have died before SendTaskSuccess. A repeated release then ends the state.
     pub beat: Option<TaskToken>,
 }
 
 impl RunEnd {
-    /// The same end on the marker of a run key, which is kept for as long as `retention` says.
+    /// Returns the same end with the retention of a run key's marker.
     #[must_use]
     pub fn of_marker(&self, retention: Retention) -> Self {
         Self {
@@ -133,7 +139,7 @@ impl RunEnd {
 }
 
 impl Run {
-    /// A run that has just begun.
+    /// Creates a run without an end.
     #[must_use]
     pub fn started(holder: HolderId, token: FencingToken, run_key: Option<RunKey>) -> Self {
         Self {
@@ -147,13 +153,13 @@ impl Run {
         }
     }
 
-    /// How it ended, if it did.
+    /// Returns how the run ended; `None` if it has no end.
     #[must_use]
     pub fn outcome(&self) -> Option<RunOutcome> {
         self.end.as_ref().map(|end| end.outcome)
     }
 
-    /// Whether this run succeeded within its retention, and so keeps its run key taken.
+    /// Returns whether this run succeeded and its retention has not ended, so that its run key is taken.
     #[must_use]
     pub fn is_success(&self, now: Timestamp) -> bool {
         self.end
@@ -161,15 +167,16 @@ impl Run {
             .is_some_and(|end| end.outcome == RunOutcome::Succeeded && now < end.retain_until)
     }
 
-    /// Whether this marker keeps its run key taken for a run that lost its permit and continues
-    /// without it: until its end is known, and at most for the retention of run keys after its lease.
+    /// Returns whether this marker keeps its run key taken for a run that lost its permit and continues
+    /// without it. The key is taken until the end of the run is known, and at most for the retention of
+    /// run keys after the end of its lease.
     #[must_use]
     pub fn runs_on(&self, retention: Retention, now: Timestamp) -> bool {
         let lease = self.lease.as_ref().filter(|_| self.end.is_none());
         lease.is_some_and(|lease| now < lease.expires_at.plus(retention.run_keys))
     }
 
-    /// Whether this run ended with the outcome of a release: succeeded or failed.
+    /// Returns whether this run ended with the outcome of a release: succeeded or failed.
     #[must_use]
     pub fn was_released(&self) -> bool {
         matches!(
@@ -179,8 +186,8 @@ impl Run {
     }
 }
 
-/// A write of one run, in the same transaction as the lock's record. A write without a task keeps
-/// the task that was noted.
+/// A write of one run, in the same transaction as the lock's record. A write without a task keeps the
+/// task that is in the item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunWrite {
     /// The id of the run.
@@ -190,7 +197,7 @@ pub struct RunWrite {
 }
 
 impl RunWrite {
-    /// The run after this write over `before`.
+    /// Returns the run after this write replaces `before`.
     #[must_use]
     pub fn over(&self, before: Option<&Run>) -> Run {
         let mut run = self.run.clone();

@@ -1,15 +1,15 @@
-//! Holders that stopped renewing, hung or overran.
+//! Holders that stopped renewing their lease, made no progress or exceeded their run time.
 
 use super::time::{Timestamp, rfc3339};
 use std::fmt;
 
-/// What happens to a holder that is stale while its execution still runs.
+/// The stale policy: what happens to a holder that is stale while its execution runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StalePolicy {
-    /// It is stopped; the permit is free once its work has been confirmed to have stopped.
+    /// The holder is stopped. Its permit is free once a check has seen its work stopped.
     #[default]
     Terminate,
-    /// It loses the permit and keeps running.
+    /// The holder loses its permit and keeps running.
     Yield,
     /// The lock is frozen until an operator resumes it.
     Hold,
@@ -18,15 +18,15 @@ pub enum StalePolicy {
 /// Why a holder is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Staleness {
-    /// It has not renewed its lease, which ended at this time.
+    /// The holder has not renewed its lease, which ended at this time.
     Expired(Timestamp),
-    /// It is still running after this end of its time (`maxRunSeconds`).
+    /// The run has not ended by this time (`maxRunSeconds`).
     Overran(Timestamp),
-    /// It has made no progress until this time (`noProgressSeconds`).
+    /// The run has made no progress by this time (`noProgressSeconds`).
     Stalled(Timestamp),
 }
 
-/// A phrase that follows the name of the holder.
+/// Writes a phrase that follows the name of the holder.
 impl fmt::Display for Staleness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

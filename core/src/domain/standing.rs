@@ -1,4 +1,4 @@
-//! Which of the running executions may proceed.
+//! Ranks running executions by their start. The use case `check_running` reports the rank.
 
 use super::execution_arn::ExecutionArn;
 use super::time::Timestamp;
@@ -12,10 +12,10 @@ pub struct Execution {
     pub started_at: Timestamp,
 }
 
-/// The rank of the caller among the running executions.
+/// Rank of the caller among the running executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether fewer executions are ahead than may run.
+    /// Whether fewer executions are ahead of the caller than may run at once.
     pub proceed: bool,
     /// The executions ahead of the caller, oldest first.
     pub ahead: Vec<Execution>,
@@ -23,11 +23,13 @@ pub struct Standing {
     pub running: usize,
 }
 
-/// The rank of `caller` among the `running` executions, of which `max_running` may proceed.
+/// Returns the rank of `caller` among the `running` executions, of which `max_running` may proceed.
 ///
-/// The order is total, by start and then by ARN. Of executions that list each other, the oldest
-/// therefore always proceeds, and they never all refrain. The caller's start is taken from the
-/// list, as it is for the others; `caller.started_at` counts only while the list lacks the caller.
+/// The order is total: by start time, then by ARN. So if executions list each other, the oldest always
+/// proceeds, and it never happens that all of them refrain.
+///
+/// The caller's start time is taken from the list, as that of the others is. `caller.started_at` counts
+/// only if the list does not contain the caller yet.
 #[must_use]
 pub fn standing(caller: &Execution, mut running: Vec<Execution>, max_running: usize) -> Standing {
     if !running.iter().any(|execution| execution.arn == caller.arn) {
@@ -81,12 +83,12 @@ mod tests {
         for ((name, start), listed, most, ahead, proceed) in [
             (("a", 5), &[("b", 5), ("a", 5)][..], 1, &[][..], true),
             (("b", 5), &[("b", 5), ("a", 5)], 1, &[("a", 5)], false),
-            // The list does not show the caller yet.
+            // The list does not contain the caller yet.
             (("me", 9), &[("old", 3)], 1, &[("old", 3)], false),
             (("me", 1), &[("old", 3)], 1, &[], true),
-            // The others see the start that is listed.
+            // The listed start of the caller counts, because the others see it.
             (("me", 1), &[("me", 9), ("b", 5)], 1, &[("b", 5)], false),
-            // One that is listed twice counts once.
+            // An execution that is listed twice counts once.
             (("me", 2), &moving_pages, 2, &[("a", 1)], true),
         ] {
             let standing = standing(&execution(name, start), executions(listed), most);

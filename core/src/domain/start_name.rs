@@ -3,11 +3,12 @@
 use super::LockKey;
 use super::text::hash;
 
-/// The name of the execution that an operator's request with this `id` starts for `lock`; `what` is the rest of the
-/// request.
+/// Returns the name of the execution that an operator's request `start` with this `id` starts for
+/// `lock`. `what` contains the other fields of the request.
 ///
-/// An execution's name is unique within its state machine, and many locks may share one. The hash of the request in the
-/// name keeps two requests apart that have the same id or come at the same time.
+/// The name of an execution is unique within its state machine, and many locks may share one state
+/// machine. The name contains a hash of the request, so that two different requests with the same id
+/// start two executions.
 #[must_use]
 pub fn start_name(lock: &LockKey, what: &[&str], id: &str) -> String {
     let request = [&[lock.as_str()], what].concat().join("\n");

@@ -12,7 +12,7 @@ impl StateMachineArn {
     /// The rule for state machine ARNs.
     pub const RULE: &'static str = "the ARN of a state machine, \
                                     arn:<partition>:states:<region>:<account>:stateMachine:<name>";
-    /// Longest ARN, in characters
+    /// Length of the longest ARN, in characters
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
     pub const LENGTH_MAX: usize = 256;
 
@@ -31,17 +31,18 @@ impl StateMachineArn {
         }
     }
 
-    /// The ARN as text.
+    /// Returns the ARN as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The ARN of its Standard execution with this `name`, which has no version or alias in it
+    /// Returns the ARN of the state machine's Standard execution with this `name`. The ARN of an
+    /// execution contains no version and no alias
     /// (<https://docs.aws.amazon.com/step-functions/latest/dg/execution-alias-version-associate.html>).
     ///
     /// # Errors
-    /// [`Invalid`] where `name` cannot stand in an ARN.
+    /// [`Invalid`] if `name` makes no valid ARN.
     pub fn execution(&self, name: &str) -> Result<ExecutionArn, Invalid> {
         let mut parts: Vec<_> = self.0.split(':').take(7).collect();
         parts[5] = "execution";

@@ -3,41 +3,41 @@
 use super::time::Timestamp;
 use super::work::TaskEnd;
 
-/// The part of an ECS task that is evidence
+/// The fields of an ECS task that are evidence
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
-    /// Its ARN.
+    /// The ARN of the task.
     pub arn: String,
-    /// Version of this state: ECS increments it with every change of the task.
+    /// The `version` of the task. ECS increments it with every change of the task.
     pub version: u64,
-    /// Whether it has stopped. A task that is stopping has not: its containers may still run.
+    /// Whether the task is STOPPED. A task that is still stopping may have running containers.
     pub stopped: bool,
-    /// Its containers.
+    /// The containers of the task.
     pub containers: Vec<Container>,
-    /// Why it stopped, as ECS reports it.
+    /// The `stoppedReason` of the task.
     pub stopped_reason: Option<String>,
-    /// Whether it stopped because an essential container exited, rather than by StopTask or a
-    /// failed start: [`Task::is_own_end`].
+    /// Whether the task stopped because an essential container exited, and not because of StopTask or a
+    /// failed start ([`Task::is_own_end`]).
     pub ended_by_itself: bool,
-    /// When RunTask created it.
+    /// When RunTask created the task.
     pub created_at: Option<Timestamp>,
-    /// When its containers began to run.
+    /// When the containers of the task began to run.
     pub started_at: Option<Timestamp>,
-    /// When it stopped.
+    /// When the task stopped.
     pub stopped_at: Option<Timestamp>,
 }
 
 impl Task {
-    /// The end of the task, for the history: of several containers, the first that failed, or else
-    /// the first.
+    /// Returns the end of the task for the history: of its first container that did not exit with 0, or
+    /// else of its first container.
     #[must_use]
     pub fn end(&self) -> TaskEnd {
         self.end_of(None)
     }
 
-    /// The same, of the container with the id `runtime_id` in the container runtime, if the task
-    /// has it.
+    /// Returns the end of the task for the history: of the container with the id `runtime_id` in the
+    /// container runtime, or else as [`Self::end`] does.
     #[must_use]
     pub fn end_of(&self, runtime_id: Option<&str>) -> TaskEnd {
         let named = |container: &&Container| {
@@ -57,8 +57,8 @@ impl Task {
         }
     }
 
-    /// Whether it ended by itself and its `container` exited with 0. A container that is stopped may
-    /// exit with 0 as well, so a task that was stopped has not succeeded.
+    /// Returns whether the task ended by itself and its `container` exited with 0. A container that is
+    /// told to stop may exit with 0 as well, so a task that was stopped by a call did not succeed.
     #[must_use]
     pub fn succeeded(&self, container: &str) -> bool {
         let mut named = self.containers.iter().filter(|of| of.name == container);
@@ -66,11 +66,11 @@ impl Task {
         self.stopped && self.ended_by_itself && code == Some(0)
     }
 
-    /// Whether a task with this `stopCode`, `executionStoppedAt` and `stoppingAt` ended by itself
-    /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
+    /// Returns whether a task with this `stopCode`, `executionStoppedAt` and `stoppingAt` ended by
+    /// itself (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
     ///
-    /// StopTask may reach ECS between the exit of the container and the report of it. Then the code
-    /// is `UserInitiated`, and the times show that the container exited first.
+    /// StopTask may reach ECS after the container has exited and before that exit is reported. Then the
+    /// code is `UserInitiated`, and the times show that the container exited first.
     #[must_use]
     pub fn is_own_end(
         stop_code: Option<&str>,
@@ -82,8 +82,8 @@ impl Task {
         stop_code == Some("EssentialContainerExited") || exited_first
     }
 
-    /// Whether a task with this `lastStatus` has stopped. A task that is stopping has not, and a
-    /// status that ECS introduces later is no evidence
+    /// Returns whether a task with this `lastStatus` has stopped. A task that is still stopping has not
+    /// stopped, and an unknown status does not show an end
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html>).
     #[must_use]
     pub fn is_over(last_status: &str) -> bool {
@@ -95,13 +95,13 @@ impl Task {
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Container {
-    /// Its name in the task definition.
+    /// The name of the container in the task definition.
     pub name: String,
-    /// Its id in the container runtime; `None` before it is created.
+    /// The id of the container in the container runtime; `None` before the container is created.
     pub runtime_id: Option<String>,
-    /// Its exit code; `None` while it runs, and if it never ran.
+    /// The exit code; `None` while the container runs, and if it never ran.
     pub exit_code: Option<i64>,
-    /// Why it could not run or was killed, such as `OutOfMemoryError: …`.
+    /// Why the container could not run or was killed, such as `OutOfMemoryError: …`.
     pub reason: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 use crate::domain::{HolderId, Invalid};
 use std::fmt;
 
-/// The ARN of an ECS task, with the name of its cluster in it
+/// The ARN of an ECS task in the long format, which contains the name of the cluster
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-account-settings.html>).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskArn(String);
@@ -36,39 +36,39 @@ impl TaskArn {
         }
     }
 
-    /// Longest ARN, in characters: a cluster's name has at most 255
+    /// Length of the longest ARN, in characters. A cluster's name has at most 255
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateCluster.html>).
     pub const LENGTH_MAX: usize = 512;
 
-    /// The ARN as text.
+    /// Returns the ARN as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name of the cluster that the task runs in.
+    /// Returns the name of the cluster that the task runs in.
     #[must_use]
     pub fn cluster(&self) -> &str {
         self.0.split('/').nth(1).unwrap_or_default()
     }
 
-    /// The ARN of that cluster.
+    /// Returns the ARN of that cluster.
     #[must_use]
     pub fn cluster_arn(&self) -> String {
         let parts: Vec<_> = self.0.split(':').collect();
         format!("{}:cluster/{}", parts[..5].join(":"), self.cluster())
     }
 
-    /// The task in the name of `holder`, `<task ARN>#<runtime id>/<job>`; `None` if the holder is
-    /// no task. No ARN of a task contains a `#`.
+    /// Returns the task in the name of `holder`, `<task ARN>#<runtime id>/<job>`; `None` if the holder
+    /// is not a task. No ARN of a task contains a `#`.
     #[must_use]
     pub fn of_holder(holder: &HolderId) -> Option<Self> {
         let arn = holder.as_str().split('#').next()?;
         Self::new(arn).ok()
     }
 
-    /// The container's id in its container runtime, from the name of such a holder; `None` if the
-    /// holder is no task, or names no container.
+    /// Returns the id of the container in its runtime, from the name of a holder `<task ARN>#<runtime
+    /// id>/<job>`; `None` if the holder is not a task, or its name contains no runtime id.
     #[must_use]
     pub fn container_of(holder: &HolderId) -> Option<&str> {
         Self::of_holder(holder)?;

@@ -1,21 +1,22 @@
-//! The ECS group that ties a task to its run.
+//! The ECS task group that connects a task with its run.
 
 use crate::domain::{HolderId, LockKey, WaiterId};
 
 /// Prefix of every group of Lockstep.
 const PREFIX: &str = "lockstep:";
 
-/// The ECS group of the tasks of one holder: `lockstep:<lock>:<holder hash>`.
+/// Returns the ECS group of the tasks of one holder: `lockstep:<lock>:<holder hash>`.
 ///
-/// Step Functions does not let callers of RunTask set `StartedBy`, so the group is what ties a
-/// task to its run. The hash is that of [`WaiterId`]: it keeps the group short and free of the
-/// ARN's own colons.
+/// Step Functions does not let callers of RunTask set `StartedBy`, so only the group connects a task
+/// with its run. The hash is that of [`WaiterId`]. It keeps the group short and free of the colons of an
+/// ARN.
 #[must_use]
 pub fn task_group(lock: &LockKey, holder: &HolderId) -> String {
     format!("{PREFIX}{lock}:{}", WaiterId::of(holder))
 }
 
-/// The lock and the holder's hash in a group; `None` if [`task_group`] does not make such a group.
+/// Returns the lock and the hash of the holder in `group`; `None` if [`task_group`] does not make such a
+/// group.
 ///
 /// The hash follows the last colon, because the name of a lock may contain colons.
 #[must_use]

@@ -12,13 +12,13 @@ use super::time::{DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
-/// The terms of a request for a permit, from which its grant makes the lease, at once or after a
-/// wait.
+/// The terms of a request for a permit. The grant builds the lease from them, at once or after a wait in
+/// the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// The caller, which becomes the holder.
     pub holder: HolderId,
-    /// Capacity that the caller expects the lock to have.
+    /// Capacity of the lock that the caller expects.
     pub permits: Permits,
     /// Length of the lease.
     pub lease: Seconds,
@@ -28,28 +28,28 @@ pub struct Terms {
     pub max_run: Option<Seconds>,
     /// Longest time without a change in the progress of the run.
     pub no_progress: Option<Seconds>,
-    /// What happens to the run when it is stale.
+    /// What happens to the run if it is stale.
     pub stale: StalePolicy,
     /// Shortest time between this grant and the next one of the lock.
     pub min_interval: Option<Seconds>,
-    /// Longest time between two successes of the lock (`expectEverySeconds`). `None` leaves the
-    /// expectation that the lock has.
+    /// Longest time between two successes of the lock (`expectEverySeconds`). `None` keeps the lock's
+    /// present expectation.
     pub expect_every: Option<Seconds>,
     /// Run key of the run, if it has one.
     pub run_key: Option<RunKey>,
-    /// Where the run's ECS tasks are found.
+    /// The work of the run, as far as Lockstep can find it.
     pub work: Option<Work>,
     /// How long the history keeps an ended run.
     pub retention: Retention,
     /// The execution that started the caller's execution, if it is known.
     pub parent: Option<HolderId>,
-    /// Number of redrives of the caller's execution that the caller reports.
+    /// Number of redrives of the caller's execution, as the caller reports it.
     pub redrives: u32,
 }
 
 impl Terms {
-    /// The terms of `holder`: one permit, a lease of a minute with a heartbeat every 20 s, and no optional
-    /// field.
+    /// Returns the default terms of `holder`: one permit, a lease of 60 s with a heartbeat every 20 s,
+    /// and no optional field.
     #[must_use]
     pub fn new(holder: HolderId, retention: Retention) -> Self {
         Self {
@@ -70,7 +70,8 @@ impl Terms {
         }
     }
 
-    /// Whether the caller may be a later attempt at the run of `lease`.
+    /// Returns whether the caller may be a later attempt at the run of `lease`: both have the same
+    /// parent or the same run key.
     #[must_use]
     pub fn may_repeat(&self, lease: &Lease) -> bool {
         let same_parent = self.parent.is_some() && self.parent == lease.parent;
@@ -78,7 +79,7 @@ impl Terms {
         same_parent || same_run
     }
 
-    /// The lease of a grant made at `now`.
+    /// Returns the lease of a grant at `now` with the fencing token `token`.
     #[must_use]
     pub fn lease(&self, token: FencingToken, now: Timestamp) -> Lease {
         Lease {
@@ -106,11 +107,12 @@ impl Terms {
     }
 }
 
-/// Time after a hand-over in which its waiter has to confirm it, before it counts as silent.
+/// Time after a hand-over within which the waiter has to confirm it. Afterwards the waiter counts as
+/// silent.
 ///
-/// Its waiting state registers again and finds the grant: at the latest after the longest attempt
-/// of a wait, which is a year in 4,000 attempts, and the pauses of its retries. A run that has left
-/// its waiting state never registers.
+/// The waiting state of a live run registers again within this time and finds the grant. The longest
+/// attempt of a wait is a year divided into 4,000 attempts, which is 7,884 s, and the pauses between its
+/// retries come on top. A run that has left its waiting state never registers again.
 pub const UNCONFIRMED_MAX: Seconds = Seconds::of(8_000);
 
 /// A waiter: the side item of a place in the queue.
@@ -120,29 +122,35 @@ pub struct Waiter {
     pub terms: Terms,
     /// Task token of the waiting state; `None` for a caller that polls.
     pub task_token: Option<TaskToken>,
-    /// When it gives up; `None` waits without limit.
+    /// When the waiter gives up; `None` waits without limit.
     pub wait_until: Option<Timestamp>,
-    /// When it registered. A late registration does not replace a newer one.
+    /// When the waiter last registered. A registration that arrives after a newer one does not replace
+    /// it.
     pub since: Timestamp,
-    /// When it registered first: a registration keeps the time of the one before it.
+    /// When the waiter first registered. Later registrations keep this time.
     pub queued_at: Timestamp,
 }
 
 impl Waiter {
-    /// Its short name in the queue.
+    /// Returns the waiter's short name in the queue.
     #[must_use]
     pub fn id(&self) -> WaiterId {
         WaiterId::of(&self.terms.holder)
     }
 
-    /// Whether its time to wait is over.
+    /// Returns whether the waiter's time to wait is over.
     #[must_use]
     pub fn has_given_up(&self, now: Timestamp) -> bool {
         self.wait_until.is_some_and(|end| now >= end)
     }
 
-    /// Whether it has not registered for so long that it would lose a grant: a waiting state for [`UNCONFIRMED_MAX`], a
-    /// caller that polls for its own lease. Such a caller registers when it takes its place, and not when it asks again.
+    /// Returns whether the waiter has not registered for so long that it counts as silent:
+    ///
+    /// - a waiting state for [`UNCONFIRMED_MAX`],
+    /// - a caller that polls for the length of its lease. Such a caller registers when it takes its
+    ///   place, and not when it asks again.
+    ///
+    /// To both times [`DEAD_AFTER`] is added, because clocks may differ.
     #[must_use]
     pub fn is_silent(&self, now: Timestamp) -> bool {
         let longest = match self.task_token {
@@ -152,7 +160,8 @@ impl Waiter {
         now > self.since.plus(longest).plus(DEAD_AFTER)
     }
 
-    /// The lease of a hand-over to this waiter at `now`, which the waiter has not confirmed.
+    /// Returns the lease of a hand-over to this waiter at `now`, with [`Lease::call`] set until the
+    /// waiter confirms it.
     #[must_use]
     pub fn lease(&self, token: FencingToken, now: Timestamp) -> Lease {
         let mut lease = self.terms.lease(token, now);

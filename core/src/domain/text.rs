@@ -1,24 +1,26 @@
-//! The check of every name that comes from outside.
+//! Checks names that come from outside, and hashes them.
 
 use sha2::{Digest, Sha256};
 
-/// A value that breaks the rule of its type.
+/// The error for a value that breaks the rule of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}")]
 pub struct Invalid {
-    /// What the type requires, as a phrase that follows "must be".
+    /// The rule, as a phrase that follows "must be".
     pub rule: &'static str,
 }
 
-/// EventBridge Scheduler replaces `<aws.scheduler.scheduled-time>` and similar attributes in the
-/// input of a schedule, and leaves a name that it does not know unchanged
+/// Start of a context attribute. EventBridge Scheduler replaces `<aws.scheduler.scheduled-time>` and
+/// similar attributes in the input of a schedule, and leaves an attribute that it does not know
+/// unchanged
 /// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html>).
-/// Unchanged, it would be the same in every run.
+/// An unchanged attribute would make the same run key in every run.
 const PLACEHOLDER: &str = "<aws.";
 const PLACEHOLDER_RULE: &str =
-    "a value without <aws.: EventBridge Scheduler has not replaced this attribute";
+    "a value without <aws.: EventBridge Scheduler does not know this attribute, and left it as it is";
 
-/// Checks that `value` has 1 to `max` bytes, each of them `allowed`, and no placeholder among them.
+/// Checks that `value` has 1 to `max` bytes, that each of them is `allowed`, and that it contains no
+/// [`PLACEHOLDER`].
 pub(crate) fn check(
     value: &str,
     max: usize,
@@ -33,7 +35,7 @@ pub(crate) fn check(
     if fits { Ok(()) } else { Err(Invalid { rule }) }
 }
 
-/// The first `bytes` bytes of the SHA-256 of `text`, as hex digits.
+/// Returns the first `bytes` bytes of the SHA-256 of `text`, as hex digits.
 pub(crate) fn hash(text: &str, bytes: usize) -> String {
     let hash = Sha256::digest(text);
     hash.iter()
@@ -42,7 +44,8 @@ pub(crate) fn hash(text: &str, bytes: usize) -> String {
         .collect()
 }
 
-/// Visible ASCII: no space, no control character, nothing a terminal or a log could hide.
+/// Returns whether `byte` is a visible ASCII character: no space, no control character, nothing that a
+/// terminal or a log could hide.
 pub(crate) fn visible(byte: u8) -> bool {
     byte.is_ascii_graphic()
 }

@@ -4,46 +4,46 @@ use super::holder::HolderId;
 use super::text::{self, Invalid};
 use std::fmt;
 
-/// Number of a waiter in the queue of a lock: the smallest one is next.
+/// The number that orders the waiters of a lock. The waiter with the smallest ticket is next.
 ///
-/// Arrivals count up from 1. A run that replaces the holder goes first in the queue: its ticket
-/// counts down from 0.
+/// The tickets of waiters that join the end of the queue count up from 1. A run that replaces a holder
+/// joins the front of the queue: such tickets count down from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(i64);
 
 impl Ticket {
-    /// The ticket before the first arrival.
+    /// The ticket before the first waiter joins.
     pub const ZERO: Self = Self(0);
 
-    /// A ticket that was issued before.
+    /// Creates a ticket from the number in a record.
     #[must_use]
     pub const fn from_number(number: i64) -> Self {
         Self(number)
     }
 
-    /// The number itself.
+    /// Returns the number itself.
     #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }
 
-    /// The ticket behind this one.
+    /// Returns the ticket of the next waiter at the end of the queue.
     #[must_use]
     pub const fn behind(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// The ticket ahead of this one.
+    /// Returns the ticket of the next waiter at the front of the queue.
     #[must_use]
     pub const fn ahead(self) -> Self {
         Self(self.0 - 1)
     }
 }
 
-/// Short name of a waiter: the first 16 hex digits of SHA-256 of the holder.
+/// The short name of a waiter: the first 16 hex digits of SHA-256 of the holder's name.
 ///
-/// A queue of 500 whole ARNs would be half of the largest item that DynamoDB allows. The waiter's
-/// side item contains the full name.
+/// A queue of 500 full names of 400 bytes would take half of the 400 KB that DynamoDB allows for an
+/// item. The waiter's side item contains the full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(String);
 
@@ -51,7 +51,7 @@ impl WaiterId {
     /// The rule for short names.
     pub const RULE: &'static str = "16 hex digits";
 
-    /// The short name of `holder`.
+    /// Returns the short name of `holder`.
     #[must_use]
     pub fn of(holder: &HolderId) -> Self {
         Self(text::hash(holder.as_str(), 8))
@@ -71,7 +71,7 @@ impl WaiterId {
         }
     }
 
-    /// The short name as text.
+    /// Returns the short name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,15 +1,15 @@
-//! Time as whole numbers: milliseconds since 1970 for points, seconds for lengths.
+//! Time as whole numbers: milliseconds since 1970 for points in time, seconds for lengths of time.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Largest difference between any two clocks.
+/// Largest difference between any two clocks that the protocol allows for.
 pub const CLOCK_SKEW: Seconds = Seconds::of(1);
 
-/// Time after its end from which a lease may be judged dead: [`CLOCK_SKEW`] once for the clock that
-/// set the end, and once for the clock that is read now.
+/// Time after the end of a lease from which others may judge it dead: [`CLOCK_SKEW`] for the clock that
+/// set the end, and once more for the clock that is read now.
 ///
-/// A renewal by a slow clock can even move the end back. If the response to it is lost, the holder
+/// A renewal by a slow clock can move the end back. If the response to that renewal is lost, the holder
 /// relies on the end that it had before.
 pub const DEAD_AFTER: Seconds = Seconds::of(2 * CLOCK_SKEW.get());
 
@@ -21,7 +21,7 @@ impl Timestamp {
     /// Latest point that the contract can write: 9999-12-31T23:59:59.999Z.
     pub const MAX: Self = Self(253_402_300_799_999);
 
-    /// The point `millis` milliseconds after 1970 began, at most [`Self::MAX`].
+    /// Creates the point `millis` milliseconds after 1970-01-01T00:00:00Z, at most [`Self::MAX`].
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         if millis > Self::MAX.0 {
@@ -31,19 +31,19 @@ impl Timestamp {
         }
     }
 
-    /// Milliseconds since 1970 began.
+    /// Returns the milliseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.0
     }
 
-    /// The point `length` later, at most [`Self::MAX`].
+    /// Returns the point `length` after this one, at most [`Self::MAX`].
     #[must_use]
     pub const fn plus(self, length: Seconds) -> Self {
         Self::from_millis(self.0.saturating_add(length.millis()))
     }
 
-    /// Milliseconds from `earlier` to here; 0 when `earlier` is later.
+    /// Returns the milliseconds from `earlier` to this point; 0 if `earlier` is later.
     #[must_use]
     pub const fn millis_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -55,32 +55,32 @@ impl Timestamp {
 pub struct Seconds(u32);
 
 impl Seconds {
-    /// `seconds` seconds.
+    /// Creates a length of `seconds` seconds.
     #[must_use]
     pub const fn of(seconds: u32) -> Self {
         Self(seconds)
     }
 
-    /// The number of seconds.
+    /// Returns the number of seconds.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// This length and `other`.
+    /// Returns the sum of this length and `other`, at most `u32::MAX` seconds.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The same length in milliseconds.
+    /// Returns the length in milliseconds.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.0 as u64 * 1000
     }
 }
 
-/// A point in time as RFC 3339 in UTC with milliseconds.
+/// Returns a point in time as text in RFC 3339, in UTC and with up to three decimals of a second.
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     let nanos = i128::from(time.millis()) * 1_000_000;
@@ -90,7 +90,8 @@ pub fn rfc3339(time: Timestamp) -> String {
         .expect("a timestamp is at most Timestamp::MAX, which RFC 3339 can write")
 }
 
-/// Spells a length of `millis` for people, in its two largest units.
+/// Returns a length of `millis` milliseconds as text in its two largest units, such as `2 h 5 min`;
+/// below a minute in seconds with one decimal place.
 #[must_use]
 pub fn length_text(millis: u64) -> String {
     let seconds = millis / 1000;

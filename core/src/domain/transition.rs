@@ -19,22 +19,24 @@ use super::token::FencingToken;
 use super::update::Update;
 use std::collections::BTreeMap;
 
-/// What a decision knows about a lock.
+/// The items of a lock that a decision sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Snapshot {
-    /// The record; `None` when the lock has none yet.
+    /// The record; `None` if the lock has none yet.
     pub record: Option<LockRecord>,
-    /// What closes a lock without a record; `None` if nothing does.
+    /// The mode that a lock without a record begins with, if all locks are paused; `None` if they are
+    /// open.
     pub new_lock: Option<Mode>,
     /// The runs that a conflict or a read returned.
     pub runs: BTreeMap<RunId, Run>,
-    /// The waiter that was read, and its side item if there is one.
+    /// The waiter whose side item was read, and the side item if it exists.
     pub waiter: Option<(WaiterId, Option<Waiter>)>,
 }
 
 impl Snapshot {
-    /// Whether a write came between the reads of the record and of a run: a run without an end in
-    /// the history must have its lease in the record.
+    /// Returns whether another write came between the read of the record and the read of a run. A run in
+    /// the history that has no end must have its lease in the record; if the lease is missing, the two
+    /// were read in different versions.
     #[must_use]
     pub fn is_torn(&self) -> bool {
         let held = |run: &Run| {
@@ -54,12 +56,12 @@ impl Snapshot {
 pub enum Outcome {
     /// The caller is granted a permit.
     Granted {
-        /// Its lease.
+        /// The caller's lease.
         lease: Lease,
     },
     /// The caller already holds a permit.
     AlreadyHeld {
-        /// Its lease.
+        /// The caller's lease.
         lease: Lease,
     },
     /// The caller has a place in the queue.
@@ -71,7 +73,7 @@ pub enum Outcome {
         /// The holders, oldest grant first.
         holders: Vec<(HolderId, Lease)>,
     },
-    /// The caller's time to wait is over, and it is not in the queue.
+    /// The caller's time to wait is over. The caller is no longer in the queue.
     GaveUp {
         /// Number of waiters.
         waiting: usize,
@@ -88,23 +90,27 @@ pub enum Outcome {
         /// The new end.
         expires_at: Timestamp,
     },
-    /// The run had succeeded before this heartbeat, or continues without its permit: no lease is
-    /// left to renew.
+    /// No lease is left to renew, and the heartbeat is no error. That is so if
+    ///
+    /// - the run succeeded before this heartbeat,
+    /// - the run lost its permit under `yield` and continues without it, or
+    /// - the heartbeat was under way when the run released its permit after a failure.
     Ended,
-    /// The run is stale and loses its permit, and may continue without it.
+    /// The run is stale under `yield`: it loses its permit and continues without it.
     Yielded {
-        /// Why.
+        /// Why the run is stale.
         evidence: String,
     },
-    /// The permit is free, or handed over to the first waiter.
+    /// The permit is free, or is handed over to the first waiter.
     Released {
         /// When the grant was made.
         since: Timestamp,
-        /// When it ended.
+        /// When the grant ended.
         at: Timestamp,
-        /// Whether an earlier call had released it.
+        /// Whether an earlier call released the permit.
         already: bool,
-        /// The note and name of the operator, if the holder released its permit while it was being evicted.
+        /// The note and name of the operator, if an eviction of the holder was committed before it
+        /// released its permit.
         evicted: Option<String>,
     },
     /// The caller no longer held the permit.
@@ -114,51 +120,53 @@ pub enum Outcome {
     },
     /// A permit was taken from a dead or evicted holder, or a place in the queue from a waiter.
     Freed {
-        /// The outcome of its run in the history; `None` for a waiter.
+        /// The outcome of the holder's run in the history; `None` for a waiter.
         outcome: Option<RunOutcome>,
     },
     /// The lock is frozen.
     Frozen {
-        /// Why.
+        /// Why the lock is frozen.
         note: String,
         /// The end of the holder's lease.
         expires_at: Timestamp,
     },
-    /// The command is done, and has no result.
+    /// The command has made its change. It has no other result.
     Done,
-    /// There was nothing to do: the lock or the run is in another state than the command requires.
+    /// The command changed nothing, because the lock or the run is not in the state that the command
+    /// requires.
     Unchanged,
 }
 
 /// Why a waiter is sent away without a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dismissal {
-    /// A run with its run key has succeeded within the retention, or is under way.
+    /// Another run with the waiter's run key has succeeded within the retention, or is still running.
     Duplicate(Box<Run>),
-    /// Its time to wait is over.
+    /// The waiter's time to wait is over, or it has been silent for too long.
     GaveUp,
-    /// An operator, or recovery, took it out of the queue.
+    /// An operator or recovery took the waiter out of the queue.
     Evicted,
 }
 
-/// What remains to be done after the commit.
+/// A call that remains to be made after the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Ends the heartbeat state with this task token.
     EndHeartbeat(TaskToken),
-    /// Wakes a waiter that was granted a permit: SendTaskSuccess ends its waiting state.
+    /// Wakes a waiter that was granted a permit: SendTaskSuccess ends the waiting state.
     Wake(HolderId, Lease),
-    /// Wakes it again, although it may have been woken before.
+    /// Wakes a waiter again, although an earlier call may have woken it.
     WakeAgain(HolderId, Lease),
-    /// Ends the waiting state of a waiter that is sent away.
+    /// Ends the waiting state of a waiter that gets no permit.
     Dismiss(Waiter, Dismissal),
-    /// Stops the holder's execution and tasks: another run replaces it.
+    /// Stops the holder's execution and work, because another run replaces the holder.
     Stop(HolderId, Lease),
-    /// Executes [`super::Command::HandOver`]: another waiter may be granted a permit.
+    /// Executes [`super::Command::HandOver`], because another waiter may be granted a permit.
     HandOver,
 }
 
-/// A write that needs no read first: where its guard holds, it does what [`super::decide()`] does.
+/// A write that needs no read first. If its guard holds, the update is the one that [`super::decide()`]
+/// would return.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FastPath {
     /// The write.
@@ -172,17 +180,18 @@ pub struct FastPath {
 )]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Promise {
-    /// Known before the write.
+    /// The outcome is known before the write.
     Known(Outcome),
-    /// The lease of this renewal, as the store returns it after the write.
+    /// The outcome has the end of this holder's lease, which the store returns after the write.
     LeaseOf(HolderId, FencingToken),
-    /// The place of this waiter, as the store returns it after the write.
+    /// The outcome has the place of this waiter, which the store returns after the write.
     PlaceOf(WaiterId),
 }
 
 impl FastPath {
-    /// The outcome of the command. `after` is the record after the write, if the change reads it
-    /// back; `None` if the outcome needs a record that `after` does not have.
+    /// Returns the outcome of the command. `after` is the record after the write, if the change reads it
+    /// back. Returns `None` if the outcome needs the record and `after` is missing or does not contain
+    /// the lease or the waiter.
     #[must_use]
     pub fn outcome(&self, after: Option<&LockRecord>) -> Option<Outcome> {
         match &self.promise {
@@ -208,26 +217,27 @@ impl FastPath {
 /// A decision to be written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transition {
-    /// The next record; `None` when there is nothing to write to it.
+    /// The next record; `None` if the record does not change.
     pub next: Option<LockRecord>,
-    /// The runs to write with it.
+    /// The runs to write in the same transaction.
     pub runs: Vec<(RunGuard, RunWrite)>,
-    /// The act to write with it.
+    /// The act to write in the same transaction.
     pub act: Option<Act>,
     /// The side item to delete.
     pub waiter: Option<WaiterDrop>,
     /// The outcome of the command.
     pub outcome: Outcome,
-    /// What remains to be done after the commit.
+    /// The calls that remain to be made after the commit.
     pub effects: Vec<Effect>,
-    /// A guard that allows other writes in between and keeps the decision valid.
+    /// A guard that allows other writes between the read and this write, under which the decision stays
+    /// valid.
     pub narrow_guard: Option<Guard>,
-    /// The whole write, where it does not depend on the record's version and tickets.
+    /// The whole write, if it does not depend on the record's version and tickets.
     pub fast_path: Option<FastPath>,
 }
 
 impl Transition {
-    /// A decision that writes nothing.
+    /// Returns a decision that writes nothing.
     #[must_use]
     pub(crate) fn unchanged(outcome: Outcome) -> Self {
         Self {
@@ -242,7 +252,7 @@ impl Transition {
         }
     }
 
-    /// A decision that writes `next`, with its version incremented.
+    /// Returns a decision that writes `next`, with its version incremented.
     #[must_use]
     pub(crate) fn to(mut next: LockRecord, outcome: Outcome) -> Self {
         next.version += 1;
@@ -252,12 +262,12 @@ impl Transition {
         }
     }
 
-    /// The write of this decision over `before`; `None` if there is nothing to write. Unless the
-    /// decision has a narrower guard, it fails if the record was written in between.
+    /// Returns the write of this decision, which was made on `before`; `None` if there is nothing to
+    /// write. The write fails if the record has changed since, unless the decision has a narrower guard.
     #[must_use]
     pub fn change(&self, before: Option<&LockRecord>) -> Option<Change> {
-        // A decision that is right for any record on which the fast guard holds: then the write
-        // need not fail because of another arrival.
+        // This decision is valid for any record on which the fast guard holds, so the write need not
+        // fail because another waiter arrived.
         if let Some(fast_path) = &self.fast_path {
             return Some(fast_path.change.clone());
         }
@@ -282,7 +292,7 @@ impl Transition {
 }
 
 impl Outcome {
-    /// The fencing token of the caller's grant, if it has one.
+    /// Returns the fencing token of the caller's grant, if it has one.
     #[must_use]
     pub fn token(&self) -> Option<FencingToken> {
         match self {

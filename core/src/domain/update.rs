@@ -1,8 +1,8 @@
 //! The update of a record, as plain data.
 //!
-//! Assignments name attributes and not a whole record: what a write does not name it leaves as it
-//! is, also an attribute that only a newer version knows. The memory store applies them to a value,
-//! the DynamoDB store renders them as one UpdateExpression.
+//! An update assigns single attributes, not a whole record. All other attributes stay as they are,
+//! including those that only a newer version knows. The memory store applies the assignments to a value,
+//! and the DynamoDB store renders them as one UpdateExpression.
 
 use super::expectation::Expectation;
 use super::gate::Mode;
@@ -27,53 +27,54 @@ pub enum Assign {
     LastToken(FencingToken),
     /// Earliest time of the next grant.
     NotBefore(Timestamp),
-    /// Whether permits are granted.
+    /// Whether the lock grants permits.
     Mode(Mode),
     /// When a run last succeeded.
     LastSuccess(Option<Timestamp>),
-    /// When a run last failed.
+    /// When a run last failed, was found dead, or lost its permit.
     LastFailure(Option<Timestamp>),
     /// How often a run is expected to succeed.
     Expectation(Option<Expectation>),
     /// The holder's lease, new or replaced.
     PutLease(HolderId, Lease),
-    /// The holder's lease ends its own length after this time, or that of a new pace; a new task token
-    /// replaces that of the heartbeat state.
+    /// Renews the holder's lease at this time: the lease ends its length later, or the length of the new
+    /// pace later. A new task token replaces that of the heartbeat state.
     ExtendLease(HolderId, Timestamp, Option<TaskToken>, Option<Pace>),
-    /// The progress that the holder reports, and when it is without progress for too long.
+    /// The progress that the holder reports, and when the run counts as stalled without further
+    /// progress.
     Progress(HolderId, String, Option<Timestamp>),
-    /// The holder's lease ends.
+    /// Removes the holder's lease.
     DropLease(HolderId),
-    /// The waiter joins the end of the queue, with the ticket behind the last one.
+    /// Adds the waiter at the end of the queue, with the ticket after [`LockRecord::last_ticket`].
     Enqueue(WaiterId),
     /// The waiter's ticket.
     PutTicket(WaiterId, Ticket),
-    /// The waiter leaves the queue.
+    /// Removes the waiter from the queue.
     DropTicket(WaiterId),
-    /// The ticket of the latest arrival.
+    /// The ticket of the latest waiter at the end of the queue.
     LastTicket(Ticket),
     /// The ticket of the latest run that joined the front of the queue.
     FrontTicket(Ticket),
     /// When the lock is due for the sweep; `None` removes the record from the sweep's index.
     Due(Option<Timestamp>),
-    /// When the lock is due for the sweep, unless that is set already. The guard has to rule out a
-    /// time that is too late.
+    /// When the lock is due for the sweep, unless a time is set already. The guard has to rule out that
+    /// this time is too late.
     DueUnlessSet(Timestamp),
 }
 
 /// The update of a record. `Assign` also increments `version`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Update {
-    /// The first record of a lock.
+    /// Creates the first record of a lock.
     Create(LockRecord),
-    /// Assignments to the existing record.
+    /// Assigns attributes of the existing record.
     Assign(Vec<Assign>),
-    /// No change: only runs and side items are written.
+    /// Leaves the record as it is: the write changes only runs and side items.
     Keep,
 }
 
 impl Update {
-    /// The assignments that turn `old` into `new`.
+    /// Returns the assignments that turn `old` into `new`.
     #[must_use]
     pub fn between(old: &LockRecord, new: &LockRecord) -> Self {
         let mut assigns = Vec::new();
@@ -107,7 +108,7 @@ impl Update {
         if old.due != new.due {
             assigns.push(Assign::Due(new.due));
         }
-        // Equal at once where both share it.
+        // The comparison is cheap if both records share the queue.
         if old.queue != new.queue {
             let left = old.queue.keys().filter(|id| !new.queue.contains_key(*id));
             assigns.extend(left.cloned().map(Assign::DropTicket));
@@ -128,9 +129,10 @@ impl Update {
         Self::Assign(assigns)
     }
 
-    /// The record after this update.
+    /// Returns the record after this update; `None` if assignments meet no record.
     ///
-    /// Extending a lease that does not exist changes nothing: the guard has to rule it out.
+    /// [`Assign::ExtendLease`] and [`Assign::Progress`] of a lease that does not exist change nothing.
+    /// The guard has to rule that out.
     #[must_use]
     pub fn apply(&self, record: Option<&LockRecord>) -> Option<LockRecord> {
         let assigns = match self {
@@ -148,7 +150,8 @@ impl Update {
 }
 
 impl Assign {
-    /// What the DynamoDB store makes DynamoDB do. Random sequences on both hold the two together.
+    /// Applies the assignment as DynamoDB applies the expression that the DynamoDB store renders. A test
+    /// runs random sequences of commands on both stores and compares them.
     fn apply(&self, record: &mut LockRecord) {
         match self {
             Self::Permits(permits) => record.permits = *permits,

@@ -1,4 +1,4 @@
-//! The work that a lock guards: where it is found, and how it ends.
+//! The work that a lock guards: where Lockstep finds it, and how it ended.
 
 use super::state_machine::StateMachineArn;
 use super::time::Timestamp;
@@ -14,20 +14,22 @@ pub enum Work {
     States,
 }
 
-/// Where the ECS tasks of a run are found.
+/// Where Lockstep finds the ECS tasks of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskSet {
     /// Name or ARN of the cluster.
     pub cluster: String,
     /// Family of the task definition, which narrows the search; `None` searches the whole cluster.
     pub family: Option<String>,
-    /// The container whose exit code decides whether the run succeeded; `None` if the run is more
-    /// than its tasks.
+    /// The container whose exit code decides whether the run succeeded; `None` if the success of the run
+    /// does not follow from its tasks alone.
     pub container: Option<String>,
 }
 
-/// A call of RunTask by a workflow's state that did not wait for the end of a task: the call failed, and ECS may have
-/// started a task all the same, or the state was timed out or stopped.
+/// A call of RunTask by a state of a workflow that may have left a task running:
+///
+/// - the call failed, although ECS may have started a task, or
+/// - the state timed out or was stopped before the task ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FailedStart {
     /// The cluster and the family of the request.
@@ -36,7 +38,8 @@ pub struct FailedStart {
     pub group: String,
     /// When the state called RunTask.
     pub called_at: Timestamp,
-    /// When the call failed or was answered. Of a call without an answer, the latest time in the history.
+    /// When the call failed or was answered; the time of the latest event in the history if the call has
+    /// no answer.
     pub failed_at: Timestamp,
 }
 

@@ -86,7 +86,7 @@ struct Decided {
 }
 
 impl Attempt {
-    /// An attempt at `command` that begins at `now`.
+    /// Returns an attempt at `command` that begins at `now`.
     #[must_use]
     pub fn new(command: impl Into<Arc<Command>>, now: Timestamp) -> Self {
         let command = command.into();
@@ -102,13 +102,13 @@ impl Attempt {
         }
     }
 
-    /// The command.
+    /// Returns the command.
     #[must_use]
     pub fn command(&self) -> &Command {
         &self.context.command
     }
 
-    /// The next request to the table.
+    /// Returns the next request to the table.
     #[must_use]
     pub fn request(&self) -> Request<'_> {
         match &*self.stage {
@@ -169,7 +169,7 @@ impl Context {
         }
     }
 
-    /// The fast path, if the command has one.
+    /// Returns the fast path, if the command has one.
     fn begin(mut self, now: Timestamp) -> Attempt {
         match fast_path(&self.command, now) {
             // Kept, because a lost answer makes the SDK send the write again. The second one meets

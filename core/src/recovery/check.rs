@@ -72,8 +72,8 @@ struct StopPlan {
 }
 
 impl Check {
-    /// A check of `holder`, whose lease was read as `lease`. `hint` is what an event reports. The
-    /// history keeps an ended run for `retention`.
+    /// Returns a check of `holder`, whose lease was read as `lease`. `hint` is what an event reports.
+    /// The history keeps an ended run for `retention`.
     #[must_use]
     pub fn new(
         lock: LockKey,

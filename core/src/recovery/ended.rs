@@ -6,8 +6,9 @@
 
 use crate::domain::{Lease, Task, Work};
 
-/// Whether the tasks show that the work of the run succeeded: every task of the last attempt ended
-/// by itself, and its container [`TaskSet::container`](crate::domain::TaskSet::container) exited with 0.
+/// Returns whether the tasks show that the work of the run succeeded: every task of the last attempt
+/// ended by itself, and its container [`TaskSet::container`](crate::domain::TaskSet::container) exited
+/// with 0.
 #[must_use]
 pub fn tasks_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
     let container = match &lease.work {

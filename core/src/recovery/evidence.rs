@@ -125,7 +125,7 @@ pub struct ExecutionEvent {
 }
 
 impl WorkObservation {
-    /// The evidence that needs no request.
+    /// Returns the evidence that needs no request.
     pub(super) fn before_requests(lease: &Lease) -> Self {
         match lease.work {
             Some(Work::States) => Self::States(None),
@@ -135,7 +135,7 @@ impl WorkObservation {
 }
 
 impl ExecutionObservation {
-    /// Whether Step Functions shows that it runs.
+    /// Returns whether Step Functions shows that it runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(self, Self::Seen(seen) if seen.state == ExecutionState::Running)
@@ -155,8 +155,8 @@ impl Evidence {
         }
     }
 
-    /// Whether the execution has ended and its last work may not be shown yet: none is, or after a
-    /// redrive none that runs, for what has stopped may be of the attempt before.
+    /// Returns whether the execution has ended and its last work may not be shown yet: none is, or after
+    /// a redrive none that runs, for what has stopped may be of the attempt before.
     pub(super) fn is_unlisted(&self) -> bool {
         let ExecutionObservation::Seen(seen) = &self.execution else {
             return false;
@@ -176,8 +176,8 @@ impl Evidence {
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
-    /// Whether the execution that did the work ended without success a moment ago ([`is_settling`]): where the work
-    /// is the execution's own states, that execution.
+    /// Returns whether the execution that did the work ended without success a moment ago
+    /// ([`is_settling`]): where the work is the execution's own states, that execution.
     pub(super) fn is_settling(&self, now: Timestamp) -> bool {
         match (&self.work, &self.execution) {
             (WorkObservation::Execution(Some((_, seen))), _)
@@ -252,9 +252,9 @@ impl Evidence {
     }
 }
 
-/// Whether an end of the execution may have been overtaken by a redrive that its description does
-/// not show yet: it is older than the last sign of life in `lease`, or has fewer redrives than the holder has
-/// reported, and that sign is younger than [`LAG_MAX`].
+/// Returns whether an end of the execution may have been overtaken by a redrive that its description
+/// does not show yet: it is older than the last sign of life in `lease`, or has fewer redrives than the
+/// holder has reported, and that sign is younger than [`LAG_MAX`].
 ///
 /// A caller chooses the number that it reports. Without that bound one wrong number would keep the permit of a dead
 /// run for ever.
@@ -263,7 +263,7 @@ pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -
     lags(seen, lease.last_sign(), lease.redrives, now)
 }
 
-/// The same of a waiter, whose sign of life is its registration.
+/// Returns the same of a waiter, whose sign of life is its registration.
 #[must_use]
 pub fn lags_behind_waiter(seen: &ExecutionDescription, waiter: &Waiter, now: Timestamp) -> bool {
     lags(seen, waiter.since, waiter.terms.redrives, now)
@@ -275,8 +275,9 @@ fn lags(seen: &ExecutionDescription, sign: Timestamp, redrives: u32, now: Timest
     (older || has_ended && seen.redrives < redrives) && now < sign.plus(LAG_MAX)
 }
 
-/// Whether an execution ended without success so recently that what it had started may not have stopped yet: Step
-/// Functions stops what is left on a best-effort basis, after an abort as beside a state that fails.
+/// Returns whether an execution ended without success so recently that what it had started may not have
+/// stopped yet: Step Functions stops what is left on a best-effort basis, after an abort as beside a
+/// state that fails.
 #[must_use]
 pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     let failed = matches!(seen.state, ExecutionState::Ended(end) if end != ExecutionEnd::Succeeded);
@@ -284,7 +285,7 @@ pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     failed && seen.stopped_at.is_some_and(recent)
 }
 
-/// The ARNs of the work that runs.
+/// Returns the ARNs of the work that runs.
 ///
 /// A task counts as running until it is STOPPED: one on its way down still has containers.
 pub(super) fn at_work(work: &WorkObservation) -> Vec<String> {

@@ -116,7 +116,7 @@ impl Gathering {
         self.restart();
     }
 
-    /// The next request, or the verdict.
+    /// Returns the next request, or the verdict.
     pub fn next(&mut self, now: Timestamp) -> Gathered {
         if let Some(request) = self.queue.pop_front() {
             return Gathered::Ask(request);
@@ -145,7 +145,7 @@ impl Gathering {
         }
     }
 
-    /// The evidence that only `action` needs, if it was not asked for yet.
+    /// Returns the evidence that only `action` needs, if it was not asked for yet.
     fn missing(&self, action: &Action) -> Option<Request> {
         let execution = ExecutionArn::of_holder(&self.holder)?;
         let stops = matches!(
@@ -211,9 +211,9 @@ impl Gathering {
     }
 }
 
-/// The observation of a replacer that waits as `waiter`, and whose execution is described as `seen`. One that has
-/// reported more redrives was redriven. One that registered behind its end may be redriven, or its request was late:
-/// until the description shows which, no run is stopped for it.
+/// Returns the observation of a replacer that waits as `waiter`, and whose execution is described as
+/// `seen`. One that has reported more redrives was redriven. One that registered behind its end may be
+/// redriven, or its request was late: until the description shows which, no run is stopped for it.
 fn replacer_of(
     seen: &ExecutionDescription,
     waiter: &Waiter,

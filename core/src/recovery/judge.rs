@@ -20,7 +20,7 @@ use crate::domain::{
     ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Staleness, Timestamp,
 };
 
-/// What to do about the holder of `lease`.
+/// Returns what to do about the holder of `lease`.
 ///
 /// ```text
 ///  execution   tasks      lease                    action
@@ -118,8 +118,9 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     }
 }
 
-/// Whether the stop of a waiter that polls was committed before it learned of its grant. It asks again, and
-/// would wait at the head of the queue for the end of its own lease, with the others behind it.
+/// Returns whether the stop of a waiter that polls was committed before it learned of its grant. It asks
+/// again, and would wait at the head of the queue for the end of its own lease, with the others behind
+/// it.
 fn never_began(lease: &Lease) -> bool {
     let polls = lease
         .call
@@ -163,7 +164,7 @@ fn not_an_execution(task: &TaskObservation, dead: bool) -> Action {
     }
 }
 
-/// Whether the execution has ended so recently that ECS may not list its last task yet.
+/// Returns whether the execution has ended so recently that ECS may not list its last task yet.
 fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
     seen.stopped_at.is_some_and(|at| now < at.plus(LIST_LAG))
 }
@@ -204,8 +205,8 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     }
 }
 
-/// The action on a holder whose execution is over; `execution` says how, as evidence. Its permit is
-/// free once its work has stopped, too: Step Functions stops that on a best-effort basis, and ECS
+/// Returns the action on a holder whose execution is over; `execution` says how, as evidence. Its permit
+/// is free once its work has stopped, too: Step Functions stops that on a best-effort basis, and ECS
 /// gives it its `stopTimeout`.
 fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp) -> Action {
     let alive = at_work(work);
@@ -244,7 +245,7 @@ fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp)
     }
 }
 
-/// The recovery of a holder whose work does not run.
+/// Returns the recovery of a holder whose work does not run.
 fn stopped(lease: &Lease, work: &WorkObservation, execution: &str) -> Action {
     let (succeeded, end) = match work {
         WorkObservation::Tasks(tasks) => (

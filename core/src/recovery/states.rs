@@ -12,8 +12,8 @@ use crate::domain::{
     RecoveryBasis, Task, Timestamp,
 };
 
-/// The execution whose history has to be read before `action` frees the permit: that of `holder` where its own states
-/// are the work, or the one that does the work. A success leaves nothing.
+/// Returns the execution whose history has to be read before `action` frees the permit: that of `holder`
+/// where its own states are the work, or the one that does the work. A success leaves nothing.
 pub(super) fn unread(
     holder: &ExecutionArn,
     lease: &Lease,
@@ -37,8 +37,8 @@ pub(super) fn unread(
     }
 }
 
-/// The action on a holder that has reported the end of its states, while its execution runs. What follows those
-/// states is not under the lock, so nothing is stopped.
+/// Returns the action on a holder that has reported the end of its states, while its execution runs.
+/// What follows those states is not under the lock, so nothing is stopped.
 pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option<Action> {
     let since = lease.exit.ending.as_ref().filter(|_| is_over(lease))?.since;
     if !matches!(evidence.work, WorkObservation::States(_)) {
@@ -59,8 +59,8 @@ fn is_over(lease: &Lease) -> bool {
     lease.exit.cause() == Some(&EndingCause::Over)
 }
 
-/// Whether the failed call `start` may have created `task`, by the time: between the call and [`LIST_LAG`] after its
-/// failure. A task without a time may be of any call.
+/// Returns whether the failed call `start` may have created `task`, by the time: between the call and
+/// [`LIST_LAG`] after its failure. A task without a time may be of any call.
 #[must_use]
 pub fn may_be_of(task: &Task, start: &FailedStart) -> bool {
     task.created_at.is_none_or(|at| {

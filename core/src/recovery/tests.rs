@@ -59,14 +59,14 @@ fn under(stale: StalePolicy) -> Lease {
     Lease { stale, ..lease() }
 }
 
-/// The same lease, with the mark of a suspect from two seconds after its end on.
+/// Returns the same lease, with the mark of a suspect from two seconds after its end on.
 fn suspect(lease: Lease) -> Lease {
     let mut lease = lease;
     lease.exit.suspect = Some(lease.expires_at.plus(Seconds::of(2)));
     lease
 }
 
-/// The same lease, with its end noted at `second`.
+/// Returns the same lease, with its end noted at `second`.
 fn ending(lease: Lease, second: u32, cause: EndingCause) -> Lease {
     let mut lease = lease;
     lease.exit.ending = Some(Ending {
@@ -76,14 +76,14 @@ fn ending(lease: Lease, second: u32, cause: EndingCause) -> Lease {
     lease
 }
 
-/// The same lease, whose place `b` has asked for.
+/// Returns the same lease, whose place `b` has asked for.
 fn replaced(lease: Lease) -> Lease {
     let mut lease = lease;
     lease.exit.replaced_by = Some(holder("b"));
     lease
 }
 
-/// The same lease, handed over to a waiter that registered at `second` and has not confirmed it.
+/// Returns the same lease, handed over to a waiter that registered at `second` and has not confirmed it.
 fn called(lease: Lease, second: u32) -> Lease {
     let call = Some(Call {
         task_token: Some(task_token("waits")),
@@ -109,7 +109,7 @@ fn evidence(execution: ExecutionObservation, work: WorkObservation) -> Evidence 
     }
 }
 
-/// The action at `second` on a holder whose execution and work are seen so.
+/// Returns the action at `second` on a holder whose execution and work are seen so.
 fn judged(
     lease: &Lease,
     execution: ExecutionObservation,
@@ -119,7 +119,7 @@ fn judged(
     judge(lease, &evidence(execution, work), after(second))
 }
 
-/// The action at `second` on a holder that names no work, and whose execution runs.
+/// Returns the action at `second` on a holder that names no work, and whose execution runs.
 fn of_running(lease: &Lease, second: u32) -> Action {
     judged(lease, RUNNING, UNNAMED, second)
 }
@@ -158,7 +158,7 @@ fn tasks(tasks: &[(&str, bool)]) -> WorkObservation {
     WorkObservation::Tasks(tasks.collect())
 }
 
-/// The words of a recovery on `basis`.
+/// Returns the words of a recovery on `basis`.
 #[track_caller]
 fn recovered(action: Action, expected: RecoveryBasis) -> String {
     match action {
@@ -169,7 +169,7 @@ fn recovered(action: Action, expected: RecoveryBasis) -> String {
     }
 }
 
-/// What a stop commits, whether it stops the execution, which work, and why.
+/// Returns what a stop commits, whether it stops the execution, which work, and why.
 #[track_caller]
 fn stopped(action: Action) -> (Commitment, bool, Vec<String>, String) {
     match action {

@@ -61,7 +61,8 @@ pub struct Over {
 }
 
 impl Verdict {
-    /// What a check does to the holder next if nothing changes but the time; `None` if no check does anything.
+    /// Returns what a check does to the holder next if nothing changes but the time; `None` if no check
+    /// does anything.
     #[must_use]
     pub fn next(&self, now: Timestamp) -> Option<Next> {
         let mut times = self.turning_points();
@@ -73,7 +74,7 @@ impl Verdict {
         Some(Next { action, from })
     }
 
-    /// The action under the same evidence at another time.
+    /// Returns the action under the same evidence at another time.
     fn at(&self, now: Timestamp) -> Action {
         let mut evidence = Evidence {
             execution: self.described.clone(),
@@ -83,7 +84,7 @@ impl Verdict {
         judge(&self.lease, &evidence, now)
     }
 
-    /// The times at which [`judge`] may come to another action under the same evidence.
+    /// Returns the times at which [`judge`] may come to another action under the same evidence.
     fn turning_points(&self) -> Vec<Timestamp> {
         let lease = &self.lease;
         let ends = |seen: &ExecutionDescription| {
@@ -115,7 +116,7 @@ impl Verdict {
         times
     }
 
-    /// Whether the holder lives.
+    /// Returns whether the holder lives.
     #[must_use]
     pub fn life(&self, now: Timestamp) -> Life {
         let Self {
@@ -150,15 +151,16 @@ impl Verdict {
         }
     }
 
-    /// Whether the execution of the holder is seen to have ended, whatever its work does.
+    /// Returns whether the execution of the holder is seen to have ended, whatever its work does.
     #[must_use]
     pub fn execution_has_ended(&self) -> bool {
         let seen = matches!(self.evidence.execution, ExecutionObservation::Seen(_));
         seen && !self.evidence.execution.is_running()
     }
 
-    /// How the run ended, if it had lost its permit and continued without it. `None` while the run or its work
-    /// may still be running: such a run has no lease to renew, so its silence shows nothing.
+    /// Returns how the run ended, if it had lost its permit and continued without it. `None` while the
+    /// run or its work may still be running: such a run has no lease to renew, so its silence shows
+    /// nothing.
     #[must_use]
     pub fn over(self) -> Option<Over> {
         if self.evidence.execution.is_running() {
@@ -179,14 +181,14 @@ impl Verdict {
 }
 
 impl Evidence {
-    /// Whether the holder's own task, or its work, is seen to run.
+    /// Returns whether the holder's own task, or its work, is seen to run.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         let own = matches!(&self.task, TaskObservation::Seen(task) if !task.stopped);
         own || !super::evidence::at_work(&self.work).is_empty()
     }
 
-    /// Why a call that would show the execution, the task or the work of the holder failed.
+    /// Returns why a call that would show the execution, the task or the work of the holder failed.
     #[must_use]
     pub fn hidden(&self) -> Option<&str> {
         let execution = match &self.execution {

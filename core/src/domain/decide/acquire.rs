@@ -116,20 +116,22 @@ pub(super) fn decide(
     }
 }
 
-/// Whether the caller gets the grant of `lease` again. Work of a grant that is ending may still run, so the caller
-/// waits for its end like any other run; a redrive since goes on under its grant, unless a stop is committed.
+/// Returns whether the caller gets the grant of `lease` again. Work of a grant that is ending may still
+/// run, so the caller waits for its end like any other run; a redrive since goes on under its grant,
+/// unless a stop is committed.
 fn is_kept(lease: &Lease, terms: &Terms) -> bool {
     lease.exit.ending.is_none() || !lease.exit.is_committed() && terms.redrives > lease.redrives
 }
 
-/// The short name of `holder`, if it waits. The name is a hash, which a lock without waiters needs none of.
+/// Returns the short name of `holder`, if it waits. The name is a hash, which a lock without waiters
+/// needs none of.
 fn waits_as(record: &LockRecord, holder: &HolderId) -> Option<WaiterId> {
     let id = (!record.queue.is_empty()).then(|| WaiterId::of(holder));
     id.filter(|id| record.queue.contains_key(id))
 }
 
-/// The record, with `permits` where no holder or waiter relies on another capacity. A lock without one begins as new locks
-/// do: open, or paused with all others.
+/// Returns the record, with `permits` where no holder or waiter relies on another capacity. A lock
+/// without one begins as new locks do: open, or paused with all others.
 ///
 /// Borrowed if the capacity stays. An owned record is one that the write changes, and so one whose
 /// write depends on the version that was seen.
@@ -232,7 +234,7 @@ fn wait_on(
     transition
 }
 
-/// The grant of a permit that is free. The token is the time of the grant, or one more than the
+/// Returns the grant of a permit that is free. The token is the time of the grant, or one more than the
 /// last where the clock stepped back, so that tokens grow in any case.
 fn granted(
     record: &LockRecord,
@@ -260,7 +262,7 @@ fn granted(
     builder.finish(Outcome::Granted { lease }, now)
 }
 
-/// A place at the end of the queue. A lock that is not due becomes so, as by the write without a
+/// Returns a place at the end of the queue. A lock that is not due becomes so, as by the write without a
 /// read (`DueUnlessSet`): both leave the same record.
 fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
     let mut next = record.clone();
@@ -309,8 +311,8 @@ fn queue_full(record: &LockRecord, most: usize) -> Refusal {
     }
 }
 
-/// What the caller does without a free permit. A closed lock refuses it: a frozen one always, because a wait
-/// may be in vain, and a paused one unless the caller waits for the resume.
+/// Returns what the caller does without a free permit. A closed lock refuses it: a frozen one always,
+/// because a wait may be in vain, and a paused one unless the caller waits for the resume.
 fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<WhenFull, Refusal> {
     let (note, until) = match &record.gate.mode {
         mode if mode.is_open(now) => return Ok(acquire.when_full),
@@ -330,7 +332,8 @@ fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<W
     }
 }
 
-/// The refusal of a run whose run key had a success within its retention; `None` without a run key.
+/// Returns the refusal of a run whose run key had a success within its retention; `None` without a run
+/// key.
 pub(super) fn refuse_succeeded(seen: &Snapshot, terms: &Terms, now: Timestamp) -> Option<Refusal> {
     // Judged by the time in the item and not by whether the item is there: TTL deletes late.
     let run_key = terms.run_key.clone()?;
@@ -367,7 +370,7 @@ fn refuse_running(
     Err(duplicate(run_key, run))
 }
 
-/// The run of the caller's key that has a permit and is not ending.
+/// Returns the run of the caller's key that has a permit and is not ending.
 fn under_way<'a>(
     record: &'a LockRecord,
     terms: &'a Terms,

@@ -233,13 +233,13 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// Whether the waiter counts on another capacity than the lock has while runs hold it.
+    /// Returns whether the waiter counts on another capacity than the lock has while runs hold it.
     fn expects_another(&self, waiter: &Waiter) -> bool {
         waiter.terms.permits != self.next.permits && !self.next.holders.is_empty()
     }
 
-    /// Why the first waiter is not granted the permit; `None` if it is. Its run key was free when
-    /// it joined, or under way, and another run may have succeeded with it since.
+    /// Returns why the first waiter is not granted the permit; `None` if it is. Its run key was free
+    /// when it joined, or under way, and another run may have succeeded with it since.
     fn why_not(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
         if waiter.has_given_up(now) {
             return Some(Dismissal::GaveUp);
@@ -260,8 +260,8 @@ impl<'a> TransitionBuilder<'a> {
         Some(Dismissal::Duplicate(Box::new(done.clone())))
     }
 
-    /// The transition. A waiter that is left beside a free permit makes the lock due, so that the
-    /// sweep makes up for a hand-over that is lost.
+    /// Returns the transition. A waiter that is left beside a free permit makes the lock due, so that
+    /// the sweep makes up for a hand-over that is lost.
     pub(super) fn finish(mut self, outcome: Outcome, now: Timestamp) -> Transition {
         self.next.due_for_waiters(now);
         let narrow_guard = self.narrow_guard(now);
@@ -286,8 +286,8 @@ impl<'a> TransitionBuilder<'a> {
         self.finish(outcome, now)
     }
 
-    /// The guard of a permit that passes from one holder to the first waiter: it allows arrivals at
-    /// the end of the queue and heartbeats of other holders to be written in between.
+    /// Returns the guard of a permit that passes from one holder to the first waiter: it allows arrivals
+    /// at the end of the queue and heartbeats of other holders to be written in between.
     ///
     /// `None` where the decision is right only for the version that was seen. A release under such
     /// a guard gets through a storm of arrivals, each of which writes the record. A property test

@@ -121,13 +121,13 @@ fn evict(lease: &Lease, audit: &AuditNote, seen: Option<LeaseVersion>, now: Time
     Marked::Now(lease.exit.ending(cause, now))
 }
 
-/// Whether the lease is as it was seen.
+/// Returns whether the lease is as it was seen.
 fn is_same(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
     seen.is_none_or(|seen| seen == lease.version())
 }
 
-/// Whether a heartbeat since `seen` voids the evidence that was gathered then: the execution was redriven.
-/// A mark that another check has set since does not.
+/// Returns whether a heartbeat since `seen` voids the evidence that was gathered then: the execution was
+/// redriven. A mark that another check has set since does not.
 fn is_void(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
     let ending = lease.exit.ending.is_some();
     seen.is_some_and(|seen| LeaseVersion { ending, ..seen } != lease.version())

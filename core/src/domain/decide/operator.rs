@@ -216,7 +216,7 @@ pub(super) fn drop_waiter(seen: &Snapshot, drop: &DropWaiter, now: Timestamp) ->
     ordered(freed, ActKind::Evicted, &audit, now)
 }
 
-/// The transition with the act that it is, if it writes.
+/// Returns the transition with the act that it is, if it writes.
 fn ordered(transition: Transition, kind: ActKind, audit: &AuditNote, now: Timestamp) -> Transition {
     let next = transition.next.as_ref();
     Transition {

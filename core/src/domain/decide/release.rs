@@ -65,7 +65,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     builder.finish(outcome, now)
 }
 
-/// The end of work that a run reports after its grant is over.
+/// Returns the end of work that a run reports after its grant is over.
 ///
 /// - A success takes the run key for the retention, if no other run has taken it meanwhile. If no
 ///   run was granted a permit since, the work was exclusive all the time, so it counts as released.
@@ -127,7 +127,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     })
 }
 
-/// The write to the marker of the run's key.
+/// Returns the write to the marker of the run's key.
 fn late_marker(
     seen: &Snapshot,
     release: &Release,
@@ -150,9 +150,9 @@ fn late_marker(
     Some((guard, RunWrite { id, run }))
 }
 
-/// The effects of a repeated release of `run`. The first may have failed after its write: before it ended the
-/// heartbeat state, before it woke the waiter that it granted a permit, or before the hand-over to the next. All of
-/// them may be performed twice.
+/// Returns the effects of a repeated release of `run`. The first may have failed after its write: before
+/// it ended the heartbeat state, before it woke the waiter that it granted a permit, or before the
+/// hand-over to the next. All of them may be performed twice.
 fn left_behind(run: &Run, record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
     let mut effects: Vec<_> = run
         .beat

@@ -61,7 +61,8 @@ pub(super) fn decide(
     }
 }
 
-/// When the heartbeat was sent; `None` if the lease already has a later one, which makes this one out of date.
+/// Returns when the heartbeat was sent; `None` if the lease already has a later one, which makes this
+/// one out of date.
 ///
 /// The heartbeats of a grant come less often the longer it lasts, so one that brings a shorter lease is older, whenever
 /// its function was carried out. The first one of a redrive is never out of date.
@@ -77,7 +78,7 @@ fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
     same.then_some(now.max(latest))
 }
 
-/// The lease of a holder that sends a heartbeat. It is no longer ending if its execution was
+/// Returns the lease of a holder that sends a heartbeat. It is no longer ending if its execution was
 /// redriven since: the heartbeat reports more redrives, or comes too late to have been under way at
 /// the end.
 fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
@@ -96,7 +97,7 @@ fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     lease
 }
 
-/// The lease with its new end. `due` stays as it is, which saves each heartbeat a write to the
+/// Returns the lease with its new end. `due` stays as it is, which saves each heartbeat a write to the
 /// index of the sweep.
 fn renewed(record: &LockRecord, renew: &Renew, lease: Lease) -> Transition {
     let outcome = Outcome::Renewed {
@@ -156,8 +157,8 @@ fn frozen(
     transition
 }
 
-/// The answer to a heartbeat whose lease is gone, by how its run ended. An error stops the work, so
-/// it is the answer only where the run must not go on.
+/// Returns the answer to a heartbeat whose lease is gone, by how its run ended. An error stops the work,
+/// so it is the answer only where the run must not go on.
 fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Transition, Refusal> {
     let run = seen
         .runs
@@ -184,8 +185,9 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
     back.ok_or_else(|| lost(seen, renew))
 }
 
-/// Whether the heartbeat was under way when its `run` released its permit after a failure: it comes within
-/// [`LATE_BEATS`] and counts no redrive since. A heartbeat without a count may be of a redriven execution.
+/// Returns whether the heartbeat was under way when its `run` released its permit after a failure: it
+/// comes within [`LATE_BEATS`] and counts no redrive since. A heartbeat without a count may be of a
+/// redriven execution.
 fn crossed_release(run: &Run, renew: &Renew, now: Timestamp) -> bool {
     let known = run.lease.as_ref().map_or(0, |lease| lease.redrives);
     let recent = run
@@ -204,7 +206,7 @@ fn lost(seen: &Snapshot, renew: &Renew) -> Refusal {
     }
 }
 
-/// Why a holder is stale, as a phrase that follows its name.
+/// Returns why a holder is stale, as a phrase that follows its name.
 pub(super) fn in_words(why: Staleness) -> &'static str {
     match why {
         Staleness::Expired(_) => "stopped renewing its lease",

@@ -9,7 +9,7 @@ use crate::testing;
 
 const TOKEN: FencingToken = FencingToken::from_number(7);
 
-/// A lock that `terms` hold, with `first` and `second` in its queue.
+/// Returns a lock that `terms` hold, with `first` and `second` in its queue.
 fn queued(terms: &Terms) -> LockRecord {
     let mut record = LockRecord::new(Permits::ONE);
     record.last_token = TOKEN;

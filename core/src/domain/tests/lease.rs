@@ -6,7 +6,7 @@ use crate::domain::{
     TaskToken, Terms, Timestamp,
 };
 
-/// A lease that was granted at 100 s, with everything in it that a copy may drop.
+/// Returns a lease that was granted at 100 s, with everything in it that a copy may drop.
 fn marked() -> Lease {
     let terms = Terms {
         max_run: Some(Seconds::of(300)),

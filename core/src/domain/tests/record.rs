@@ -10,7 +10,7 @@ fn lease(number: u64) -> Lease {
     terms("a").lease(token(number), at(100))
 }
 
-/// A lock of two permits with two holders, and two waiters.
+/// Returns a lock of two permits with two holders, and two waiters.
 fn record() -> LockRecord {
     let mut record = LockRecord::new(permits(2));
     record.last_token = token(9);

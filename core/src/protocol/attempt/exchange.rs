@@ -52,7 +52,7 @@ pub enum AttemptStep {
 
 #[cfg(feature = "memory")]
 impl Request<'_> {
-    /// The reply of a table that has these items of the lock.
+    /// Returns the reply of a table that has these items of the lock.
     pub fn to(self, items: &mut crate::store::memory::LockItems) -> Reply {
         match self {
             Self::Register(waiter) => {

@@ -36,7 +36,7 @@ impl Seen {
         }
     }
 
-    /// What `command` needs and has not been read.
+    /// Returns what `command` needs and has not been read.
     pub(super) fn missing(&self, command: &Command) -> Option<Missing> {
         let Some(record) = &self.found.record else {
             return Some(Missing::Record);
@@ -68,7 +68,7 @@ impl Seen {
         true
     }
 
-    /// The input of a decision, once nothing is missing.
+    /// Returns the input of a decision, once nothing is missing.
     pub(super) fn snapshot(self) -> Snapshot {
         let runs = self.found.runs.into_iter();
         Snapshot {

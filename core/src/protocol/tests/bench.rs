@@ -36,13 +36,13 @@ pub(super) fn drive(
     panic!("the attempt has no end");
 }
 
-/// The end of an attempt, all of whose requests have replies.
+/// Returns the end of an attempt, all of whose requests have replies.
 pub(super) fn answer(driven: ControlFlow<Attempt, Answer>) -> Answer {
     driven.continue_value().expect("an end")
 }
 
 impl Bench {
-    /// A lock that `name` acquired then.
+    /// Returns a lock that `name` acquired then.
     pub(super) fn held_by(name: &str, second: u64) -> Self {
         let mut bench = Self::default();
         bench.done(Command::Acquire(acquire(name)), second);
@@ -109,7 +109,7 @@ impl Bench {
     }
 }
 
-/// A run of the key `tick` with a heartbeat state, found dead at second 5.
+/// Returns a run of the key `tick` with a heartbeat state, found dead at second 5.
 pub(super) fn dead() -> (Bench, FencingToken) {
     let mut bench = Bench::default();
     let mut take = acquire("a");

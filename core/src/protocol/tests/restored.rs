@@ -4,7 +4,8 @@ use super::bench::{Bench, acquire, audit_note, holder, queue, release, run_key};
 use crate::domain::{Command, Opening, Outcome, RunOutcome};
 use crate::testing;
 
-/// A lock whose record has `a`, a run of the key `tick` that has succeeded since; `waiting` says whether `b` waited.
+/// Returns a lock whose record has `a`, a run of the key `tick` that has succeeded since; `waiting` says
+/// whether `b` waited.
 fn put_back(waiting: bool) -> (Bench, Command) {
     let mut bench = Bench::default();
     let mut take = acquire("a");

@@ -7,7 +7,7 @@ use crate::domain::{Acquire, Command, Outcome, TaskToken};
 use crate::protocol::{Attempt, ProtocolError, RETRIES_MAX, Reply, Request};
 use crate::store::Commit;
 
-/// What `command` asks of the table, request by request, and what it comes to.
+/// Returns what `command` asks of the table, request by request, and what it comes to.
 fn asked(bench: &mut Bench, command: Command) -> (String, Answer) {
     let mut asked = Vec::new();
     let answer = answer(drive(Attempt::new(command, at(100)), 100, |attempt| {
@@ -28,7 +28,7 @@ fn name(request: &Request<'_>) -> &'static str {
     }
 }
 
-/// A lock that `a` holds.
+/// Returns a lock that `a` holds.
 fn held() -> Bench {
     Bench::held_by("a", 90)
 }
@@ -39,14 +39,14 @@ fn paused() -> Bench {
     bench
 }
 
-/// A lock on which the run of `tick` has succeeded.
+/// Returns a lock on which the run of `tick` has succeeded.
 fn succeeded() -> Bench {
     let (mut bench, token) = dead();
     bench.done(release("a", token), 50);
     bench
 }
 
-/// The same by a state that waits already.
+/// Returns the same by a state that waits already.
 fn waiting(acquire: Acquire) -> Acquire {
     Acquire {
         task_token: TaskToken::new("waits").ok(),

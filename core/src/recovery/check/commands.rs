@@ -12,8 +12,8 @@ use crate::domain::{
 use crate::recovery::{Commitment, TaskObservation, WorkObservation};
 
 impl Check {
-    /// The write that has to come before the work is stopped; `None` if it was made by an earlier
-    /// check.
+    /// Returns the write that has to come before the work is stopped; `None` if it was made by an
+    /// earlier check.
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
         match commit {
             Commitment::Done => None,

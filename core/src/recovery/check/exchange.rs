@@ -130,7 +130,7 @@ pub enum CheckStep {
     Over(Inspection),
 }
 
-/// The requests for the state of the work of a run. An execution may be of any attempt up to the
+/// Returns the requests for the state of the work of a run. An execution may be of any attempt up to the
 /// last redrive that the holder has reported: the latest that is known counts.
 pub(in crate::recovery) fn work_requests(
     lock: &LockKey,

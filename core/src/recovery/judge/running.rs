@@ -10,9 +10,8 @@ use crate::recovery::{
     Action, Commitment, Evidence, ExecutionObservation, Ownership, WorkObservation, states,
 };
 
-/// The action on a holder whose execution runs. It checks the most certain evidence
-/// first: what the run itself has reported, a committed stop, a replacement, an unconfirmed grant, and silence
-/// last.
+/// Returns the action on a holder whose execution runs. It checks the most certain evidence first: what
+/// the run itself has reported, a committed stop, a replacement, an unconfirmed grant, and silence last.
 pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let work = at_work(&evidence.work);
     // That no task is listed does not show that none runs, so at least one has to be seen stopped.
@@ -68,9 +67,9 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
     silent(lease, now, stop)
 }
 
-/// The action on a holder that another run replaces; `None` if it is judged as one that no run replaces: the replacer
-/// has given up or may be dead, or the holder is silent or over a limit. The stop for the other run may have to
-/// wait for the lock, and a dead holder must not wait with it.
+/// Returns the action on a holder that another run replaces; `None` if it is judged as one that no run
+/// replaces: the replacer has given up or may be dead, or the holder is silent or over a limit. The stop
+/// for the other run may have to wait for the lock, and a dead holder must not wait with it.
 fn replaced(
     lease: &Lease,
     evidence: &Evidence,
@@ -97,9 +96,9 @@ fn replaced(
     }
 }
 
-/// The action, unless it stops an execution that is not shown to belong to the lock. Then a silent
-/// holder freezes the lock, as under `hold`, and any other is left with an alert. So does one of which that
-/// cannot be learnt for an hour.
+/// Returns the action, unless it stops an execution that is not shown to belong to the lock. Then a
+/// silent holder freezes the lock, as under `hold`, and any other is left with an alert. So does one of
+/// which that cannot be learnt for an hour.
 pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Timestamp) -> Action {
     let Action::Stop {
         commit,
@@ -137,8 +136,8 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
     }
 }
 
-/// The action on a holder whose execution runs. Silence is no evidence of death, so the holder is
-/// marked as a suspect first, and has time to clear the mark.
+/// Returns the action on a holder whose execution runs. Silence is no evidence of death, so the holder
+/// is marked as a suspect first, and has time to clear the mark.
 fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Action) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
@@ -156,7 +155,7 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
     )
 }
 
-/// The action on a stale holder whose execution runs, by its policy.
+/// Returns the action on a stale holder whose execution runs, by its policy.
 fn stale(lease: &Lease, why: &str, stop: impl Fn(Commitment, String) -> Action) -> Action {
     match lease.stale {
         StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Stale), why.into()),

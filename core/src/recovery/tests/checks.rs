@@ -132,7 +132,7 @@ impl World {
 struct Asked(Vec<Request>);
 
 impl Asked {
-    /// The name of each request: that of its command or its alert, where it has one.
+    /// Returns the name of each request: that of its command or its alert, where it has one.
     fn names(&self) -> Vec<String> {
         let name = |request: &Request| match request {
             Request::Execute(Command::Mark(mark)) => variant(&mark.step),
@@ -143,12 +143,12 @@ impl Asked {
         self.0.iter().map(name).collect()
     }
 
-    /// How many requests have this name.
+    /// Returns how many requests have this name.
     fn count(&self, name: &str) -> usize {
         self.names().iter().filter(|asked| *asked == name).count()
     }
 
-    /// The version of the lease that each recovery was fenced by.
+    /// Returns the version of the lease that each recovery was fenced by.
     fn fences(&self) -> Vec<Timestamp> {
         let fence = |request: &Request| match request {
             Request::Execute(Command::Recover(recover)) => Some(recover.seen.expires_at),

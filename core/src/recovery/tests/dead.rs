@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A lease whose work is the tasks of this container.
+/// Returns a lease whose work is the tasks of this container.
 fn of_container(container: &str) -> Lease {
     let tasks = TaskSet {
         container: Some(container.into()),
@@ -14,7 +14,7 @@ fn of_container(container: &str) -> Lease {
     }
 }
 
-/// A task that ran `from` one second `to` another, and whose container `app` exited with `code`.
+/// Returns a task that ran `from` one second `to` another, and whose container `app` exited with `code`.
 fn exited(name: &str, code: i64, by_itself: bool, from: u32, to: u32) -> Task {
     Task {
         ended_by_itself: by_itself,

@@ -13,7 +13,7 @@ fn of_task(lease: &Lease, task: TaskObservation, second: u32) -> Action {
     judge(lease, &task_evidence(task), after(second))
 }
 
-/// What can be learnt of a task that is not seen to have stopped.
+/// Returns what can be learnt of a task that is not seen to have stopped.
 fn others() -> [TaskObservation; 4] {
     [
         TaskObservation::NotOne,

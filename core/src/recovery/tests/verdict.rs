@@ -10,7 +10,7 @@ use crate::recovery::{
 };
 use crate::testing::{task, variant};
 
-/// The verdict on the holder of `lease` at `second`.
+/// Returns the verdict on the holder of `lease` at `second`.
 fn verdict(lease: &Lease, evidence: Evidence, second: u32) -> Verdict {
     let described = evidence.execution.clone();
     let mut judged = evidence;

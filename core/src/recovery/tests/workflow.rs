@@ -16,7 +16,7 @@ fn of_workflow(lease: Lease) -> Lease {
     }
 }
 
-/// The execution of the work as it is described.
+/// Returns the execution of the work as it is described.
 fn work_seen(seen: ExecutionDescription) -> WorkObservation {
     WorkObservation::Execution(Some((arn("child"), seen)))
 }

@@ -58,7 +58,7 @@ pub(super) async fn the_due_locks_of_a_shard_come_page_by_page_longest_due_first
     assert_eq!(due, expected);
 }
 
-/// What is due of `mine`, from all pages. Locks of other cases and earlier runs are left out.
+/// Returns what is due of `mine`, from all pages. Locks of other cases and earlier runs are left out.
 async fn all_due<S: LockStore>(
     bench: &Bench<'_, S>,
     shard: u8,

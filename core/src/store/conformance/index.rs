@@ -152,7 +152,7 @@ async fn put<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, act: Act) -> Co
     bench.commit(lock, &change).await
 }
 
-/// The locks with the prefix, from pages of `most`.
+/// Returns the locks with the prefix, from pages of `most`.
 async fn listed<S: LockIndex>(bench: &Bench<'_, S>, prefix: &str, most: usize) -> Vec<LockKey> {
     let prefix = format!("{}-{prefix}", bench.unique);
     let mut locks: Vec<LockKey> = Vec::new();

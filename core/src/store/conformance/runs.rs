@@ -142,7 +142,7 @@ pub(super) async fn a_record_and_its_runs_are_created_together<S: LockStore>(ben
     }
 }
 
-/// A change that moves the record's version and writes one run.
+/// Returns a change that moves the record's version and writes one run.
 pub(super) fn touch(guard: RunGuard, run: RunWrite) -> Change {
     let nothing = vec![Assign::NotBefore(at(5000))];
     Change {

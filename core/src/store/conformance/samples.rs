@@ -33,7 +33,7 @@ pub(super) fn assign(guard: Vec<Clause>, assigns: Vec<Assign>) -> Change {
     change(guard, Update::Assign(assigns))
 }
 
-/// The same change, which returns the record that it has written.
+/// Returns the same change, which returns the record that it has written.
 pub(super) fn read_back(change: Change) -> Change {
     Change {
         read_back: true,
@@ -41,12 +41,12 @@ pub(super) fn read_back(change: Change) -> Change {
     }
 }
 
-/// The conflict of a guard on the record alone.
+/// Returns the conflict of a guard on the record alone.
 pub(super) fn conflict(record: Option<LockRecord>) -> Commit {
     run_conflict(Some(record), &[])
 }
 
-/// The conflict of guards on runs, and on the record if one is given.
+/// Returns the conflict of guards on runs, and on the record if one is given.
 pub(super) fn run_conflict(
     record: Option<Option<LockRecord>>,
     runs: &[(&RunId, Option<Run>)],
@@ -102,12 +102,12 @@ pub(super) fn workflow() -> Work {
     Work::Workflow(StateMachineArn::new(machine).expect("the ARN of a state machine"))
 }
 
-/// A lease of 60 seconds under a token, granted at the token's time.
+/// Returns a lease of 60 seconds under a token, granted at the token's time.
 pub(super) fn lease(number: u64) -> Lease {
     terms("a").lease(token(number), at(number))
 }
 
-/// A lease with every attribute.
+/// Returns a lease with every attribute.
 pub(super) fn full_lease(number: u64) -> Lease {
     Lease {
         progress: Some("chapter 2 of 9".into()),
@@ -139,7 +139,7 @@ pub(super) fn waiter(name: &str, since: u64) -> Waiter {
     }
 }
 
-/// A lock of two permits with one holder, `a`, under token 1000.
+/// Returns a lock of two permits with one holder, `a`, under token 1000.
 pub(crate) fn held() -> LockRecord {
     let mut record = LockRecord::new(permits(2));
     record.version = 7;
@@ -150,7 +150,7 @@ pub(crate) fn held() -> LockRecord {
     record
 }
 
-/// The same with two waiters: `w` came, `front` went first.
+/// Returns the same with two waiters: `w` came, `front` went first.
 pub(super) fn waited() -> LockRecord {
     let mut record = held();
     record.last_ticket = ticket(4);
@@ -177,7 +177,7 @@ pub(super) fn ended(outcome: RunOutcome, retain_until: u64) -> Run {
     }
 }
 
-/// A pause that wrote `version`.
+/// Returns a pause that wrote `version`.
 pub(super) fn paused(version: u64) -> Act {
     Act {
         version,

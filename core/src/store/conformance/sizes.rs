@@ -67,12 +67,12 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html#limits-items>).
 const LONGEST: usize = 36;
 
-/// A text of `length` characters, another for each number.
+/// Returns a text of `length` characters, another for each number.
 fn long(number: usize, length: usize) -> String {
     format!("{number:0>length$}")
 }
 
-/// A lease with every attribute, and every text at its longest.
+/// Returns a lease with every attribute, and every text at its longest.
 fn longest_lease(number: usize) -> Lease {
     let text = |length| long(number, length);
     let task_token = |length: usize| {

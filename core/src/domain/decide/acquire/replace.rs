@@ -106,18 +106,19 @@ pub(super) fn replace_on(
     marked
 }
 
-/// The holder whose execution started the caller's. It may wait for the caller, which would wait for it in turn.
+/// Returns the holder whose execution started the caller's. It may wait for the caller, which would wait
+/// for it in turn.
 pub(super) fn parent_of<'a>(record: &'a LockRecord, terms: &Terms) -> Option<&'a HolderId> {
     let parent = terms.parent.as_ref()?;
     record.holders.keys().find(|holder| of_one(holder, parent))
 }
 
-/// Whether the holder of `lease` runs for the caller's run key.
+/// Returns whether the holder of `lease` runs for the caller's run key.
 fn is_same_tick(lease: &Lease, terms: &Terms) -> bool {
     lease.run_key.is_some() && lease.run_key == terms.run_key
 }
 
-/// Whether two holders are one execution, which may hold several permits.
+/// Returns whether two holders are one execution, which may hold several permits.
 fn of_one(one: &HolderId, other: &HolderId) -> bool {
     let executions = [one, other].map(ExecutionArn::of_holder);
     one == other || executions[0].is_some() && executions[0] == executions[1]

@@ -5,7 +5,7 @@ use crate::domain::{
     ActKind, Command, Effect, Forget, Opening, Refusal, RunOutcome, Seconds, WhenFull,
 };
 
-/// A lock that rests until second 600.
+/// Returns a lock that rests until second 600.
 fn resting() -> Scene {
     let mut scene = Scene::held_on(1, |terms| terms.min_interval = Some(Seconds::of(600)));
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();

@@ -15,12 +15,12 @@ fn start(scene: &mut Scene, every: Option<Seconds>, second: u64) -> Decision {
     scene.ask(terms, WhenFull::Refuse, second)
 }
 
-/// A run that was granted at second 0.
+/// Returns a run that was granted at second 0.
 fn started() -> Scene {
     Scene::held_on(1, |terms| terms.expect_every = Some(EVERY))
 }
 
-/// The same, which has ended at second 10.
+/// Returns the same, which has ended at second 10.
 fn ended(outcome: RunOutcome) -> Scene {
     let mut scene = started();
     scene.release("a", outcome, 10).unwrap();

@@ -78,7 +78,7 @@ fn enter(record: &mut LockRecord, name: &str) {
     record.queue.insert(id(name), record.last_ticket);
 }
 
-/// The lease of `a`.
+/// Returns the lease of `a`.
 fn held(record: &mut LockRecord) -> &mut Lease {
     record.holders.get_mut(&holder("a")).unwrap()
 }

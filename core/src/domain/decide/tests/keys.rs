@@ -243,7 +243,7 @@ fn a_waiter_is_no_duplicate_of_a_run_with_another_key_or_none() {
     }
 }
 
-/// Two permits, of which a run of the key `tick` has one. It is being stopped.
+/// Returns two permits, of which a run of the key `tick` has one. It is being stopped.
 fn one_is_ending() -> Scene {
     let mut scene = Scene::held_on(2, |terms| terms.run_key = Some(run_key("tick")));
     scene.mark_ending("a", 5);

@@ -5,7 +5,7 @@ use crate::domain::{Command, Outcome, Pace, Renew, Seconds, fast_path};
 use crate::store::Commit;
 use crate::testing::{self, task_token};
 
-/// The heartbeat that was sent at `second` and sets a lease of `length` seconds.
+/// Returns the heartbeat that was sent at `second` and sets a lease of `length` seconds.
 fn sent(scene: &Scene, length: u32, beat: &str) -> Command {
     let pace = Pace {
         length: Seconds::of(length),

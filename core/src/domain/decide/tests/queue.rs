@@ -99,7 +99,7 @@ fn a_queue_at_its_bound_takes_no_other_run() {
     assert_eq!(answer(&wider), "Queued");
 }
 
-/// A waiting state that gives up at second `until`.
+/// Returns a waiting state that gives up at second `until`.
 fn until(name: &str, until: u64) -> Command {
     Command::Acquire(Acquire {
         when_full: WAIT,

@@ -7,14 +7,14 @@ use crate::domain::{
 };
 use crate::testing;
 
-/// A run with a heartbeat state that was found dead.
+/// Returns a run with a heartbeat state that was found dead.
 fn dead() -> (Scene, FencingToken) {
     let (mut scene, token) = ticking_under(StalePolicy::Terminate);
     scene.recover("a", RecoveryBasis::Seen, 5).unwrap();
     (scene, token)
 }
 
-/// A run with a heartbeat state that has failed.
+/// Returns a run with a heartbeat state that has failed.
 fn failed() -> (Scene, FencingToken) {
     let (mut scene, token) = held();
     scene.renew("a", token, 1).unwrap();

@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::testing;
 
-/// A mutex whose holder `a` is replaced by `new`.
+/// Returns a mutex whose holder `a` is replaced by `new`.
 fn replaced() -> Scene {
     let (mut scene, _) = held();
     scene.acquire("new", WhenFull::Replace, 3).unwrap();
@@ -185,7 +185,7 @@ fn a_queue_at_its_most_takes_no_run_that_replaces() {
     assert_eq!(most, QUEUE_MAX);
 }
 
-/// The request of a state that waits to replace.
+/// Returns the request of a state that waits to replace.
 fn waiting(scene: &Scene, name: &str) -> Command {
     Command::Acquire(Acquire {
         task_token: Some(task_token(name)),

@@ -29,14 +29,14 @@ pub(super) fn at(second: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + second * 1000)
 }
 
-/// A mutex that `a` holds since second 0, and the token of its grant.
+/// Returns a mutex that `a` holds since second 0, and the token of its grant.
 pub(super) fn held() -> (Scene, FencingToken) {
     let scene = Scene::queued(&[]);
     let token = scene.token("a");
     (scene, token)
 }
 
-/// A run of the key `tick` with a heartbeat state, under this policy.
+/// Returns a run of the key `tick` with a heartbeat state, under this policy.
 pub(super) fn ticking_under(stale: StalePolicy) -> (Scene, FencingToken) {
     let mut scene = Scene::held_on(1, |terms| {
         terms.run_key = Some(run_key("tick"));
@@ -47,14 +47,14 @@ pub(super) fn ticking_under(stale: StalePolicy) -> (Scene, FencingToken) {
     (scene, token)
 }
 
-/// The same, which continued without its permit at second 100.
+/// Returns the same, which continued without its permit at second 100.
 pub(super) fn yielded() -> (Scene, FencingToken) {
     let (mut scene, token) = ticking_under(StalePolicy::Yield);
     scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
     (scene, token)
 }
 
-/// The name of the outcome, as `Granted`, or of the refusal, as `Err(Held)`.
+/// Returns the name of the outcome, as `Granted`, or of the refusal, as `Err(Held)`.
 pub(super) fn answer(decision: &Decision) -> String {
     match decision {
         Ok(done) => variant(&done.outcome),
@@ -62,7 +62,7 @@ pub(super) fn answer(decision: &Decision) -> String {
     }
 }
 
-/// The names of the effects.
+/// Returns the names of the effects.
 pub(super) fn effects(done: &Transition) -> Vec<String> {
     done.effects.iter().map(variant).collect()
 }
@@ -75,7 +75,7 @@ impl Scene {
         }
     }
 
-    /// A lock with these grants, each `(holder, second)`.
+    /// Returns a lock with these grants, each `(holder, second)`.
     pub(super) fn held_by(permits: i64, grants: &[(&str, u64)]) -> Self {
         let mut scene = Self::new(permits);
         for (name, second) in grants {
@@ -85,7 +85,7 @@ impl Scene {
         scene
     }
 
-    /// A lock that `a` holds since second 0, on terms with this change.
+    /// Returns a lock that `a` holds since second 0, on terms with this change.
     pub(super) fn held_on(permits: i64, change: impl FnOnce(&mut Terms)) -> Self {
         let mut scene = Self::new(permits);
         let mut terms = scene.terms("a");
@@ -94,12 +94,12 @@ impl Scene {
         scene
     }
 
-    /// A lock on which `a` runs the key `tick` since second 0.
+    /// Returns a lock on which `a` runs the key `tick` since second 0.
     pub(super) fn ticking(permits: i64) -> Self {
         Self::held_on(permits, |terms| terms.run_key = Some(run_key("tick")))
     }
 
-    /// A lock that `a` holds for a day, and that rests for a minute after each grant.
+    /// Returns a lock that `a` holds for a day, and that rests for a minute after each grant.
     pub(super) fn resting(permits: i64) -> Self {
         Self::held_on(permits, |terms| {
             terms.lease = Seconds::of(86_400);
@@ -107,7 +107,7 @@ impl Scene {
         })
     }
 
-    /// A mutex that `a` holds since second 0, with these waiters since second 1.
+    /// Returns a mutex that `a` holds since second 0, with these waiters since second 1.
     pub(super) fn queued(waiters: &[&str]) -> Self {
         let mut scene = Self::held_by(1, &[("a", 0)]);
         for name in waiters {
@@ -123,7 +123,7 @@ impl Scene {
         }
     }
 
-    /// The terms of a run of the key `tick`.
+    /// Returns the terms of a run of the key `tick`.
     pub(super) fn tick(&self, name: &str) -> Terms {
         Terms {
             run_key: Some(run_key("tick")),
@@ -171,7 +171,7 @@ impl Scene {
         self.carry_out(&Command::Renew(renew), second)
     }
 
-    /// The recovery of `name` on evidence about its lease as it is.
+    /// Returns the recovery of `name` on evidence about its lease as it is.
     pub(super) fn recovery_of(&self, name: &str) -> Recover {
         testing::recover(holder(name), self.token(name), self.seen(name))
     }
@@ -184,7 +184,7 @@ impl Scene {
         self.carry_out(&Command::Recover(recover), second)
     }
 
-    /// A mark on evidence about the lease of `name` as it is.
+    /// Returns a mark on evidence about the lease of `name` as it is.
     pub(super) fn mark_of(&self, name: &str, step: ExitStep) -> Mark {
         Mark {
             seen: Some(self.seen(name)),
@@ -223,7 +223,7 @@ impl Scene {
         self.carry_out(&Command::HandOver, second).unwrap()
     }
 
-    /// The lock as a decision knows it that has read the side item of `waiter`.
+    /// Returns the lock as a decision knows it that has read the side item of `waiter`.
     pub(super) fn read(&self, waiter: Option<WaiterId>) -> Snapshot {
         let waiter = waiter.map(|id| {
             let item = self.items.waiters.get(&id).cloned();
@@ -278,7 +278,7 @@ impl Scene {
         self.record().holders.keys().map(HolderId::as_str).collect()
     }
 
-    /// The names of those who wait, first in the queue first.
+    /// Returns the names of those who wait, first in the queue first.
     pub(super) fn line(&self) -> Vec<&str> {
         let mut waiting: Vec<_> = self.record().queue.iter().collect();
         waiting.sort_by_key(|(_, ticket)| **ticket);
@@ -291,18 +291,18 @@ impl Scene {
         lease.map_or(FencingToken::NONE, |lease| lease.token)
     }
 
-    /// The version of the lease of `name`.
+    /// Returns the version of the lease of `name`.
     pub(super) fn seen(&self, name: &str) -> LeaseVersion {
         let lease = self.record().holders.get(&holder(name));
         lease.map(Lease::version).unwrap_or_default()
     }
 
-    /// How the run of `token` ended.
+    /// Returns how the run of `token` ended.
     pub(super) fn ended(&self, token: FencingToken) -> Option<RunOutcome> {
         self.history(token)?.outcome()
     }
 
-    /// How the run of `token` ended, and the evidence.
+    /// Returns how the run of `token` ended, and the evidence.
     pub(super) fn end(&self, token: FencingToken) -> (RunOutcome, &str) {
         let end = self.history(token).and_then(|run| run.end.as_ref());
         let end = end.unwrap();
@@ -317,7 +317,7 @@ impl Scene {
         &self.items.runs[&RunId::Key(run_key("tick"))]
     }
 
-    /// The acts in the history, each with who did it, what, and why.
+    /// Returns the acts in the history, each with who did it, what, and why.
     pub(super) fn acts(&self) -> Vec<(&str, ActKind, &str)> {
         let acts = self.items.acts.values();
         acts.map(|act| {
@@ -327,7 +327,7 @@ impl Scene {
         .collect()
     }
 
-    /// The acts in the history, each with its note, which the operator has signed.
+    /// Returns the acts in the history, each with its note, which the operator has signed.
     pub(super) fn orders(&self) -> Vec<(ActKind, &str)> {
         let signature = format!(" (by {OPERATOR})");
         let acts = self.acts().into_iter();
@@ -339,7 +339,7 @@ impl Scene {
     }
 }
 
-/// A request that waits with the task token of a state.
+/// Returns a request that waits with the task token of a state.
 fn request(terms: Terms, when_full: WhenFull) -> Acquire {
     let task_token = TaskToken::new(format!("{}-waits", terms.holder)).ok();
     Acquire {

@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::testing;
 
-/// A run that must be over after 100 seconds and make progress every 50.
+/// Returns a run that must be over after 100 seconds and make progress every 50.
 fn bounded(stale: StalePolicy) -> Scene {
     Scene::held_on(1, |terms| {
         terms.max_run = Some(Seconds::of(100));

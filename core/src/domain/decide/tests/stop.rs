@@ -31,7 +31,7 @@ fn redriven(scene: &mut Scene, token: FencingToken, count: u32, second: u64) -> 
     scene.carry_out(&Command::Renew(renew), second)
 }
 
-/// A holder whose stop for `b` was committed at second 2.
+/// Returns a holder whose stop for `b` was committed at second 2.
 fn stopped_for_another() -> Scene {
     let (mut scene, _) = held();
     scene.acquire("b", WhenFull::Replace, 1).unwrap();

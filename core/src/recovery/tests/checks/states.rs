@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::Exit;
 
-/// A run that has reported that its work is stopping, and failed at second 10.
+/// Returns a run that has reported that its work is stopping, and failed at second 10.
 fn failed() -> (Lease, World) {
     let own = Lease {
         work: Some(Work::States),
