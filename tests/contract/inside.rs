@@ -40,7 +40,7 @@ async fn the_job_of_a_task_makes_way_when_its_task_has_stopped_or_its_lease_is_o
     // Whether its task has stopped, and whether ECS describes it; how long the job is late; how its
     // run ended if it made way, and on what evidence.
     let stopped = Some((Recovered, "its task has stopped"));
-    let expired = Some((Lost, "the lease ran out, though the task still runs"));
+    let expired = Some((Lost, "the lease expired, although the task is still running"));
     let hidden = Some((Lost, "the task could not be described: "));
     for (case, more, stops, is_described, waited, expected) in [
         ("stopped", &none, true, true, 0, stopped),

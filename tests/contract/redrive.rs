@@ -165,6 +165,6 @@ async fn a_run_that_yields_while_it_waits_to_resume_is_not_finished() {
     let late = functions.acquire(resume(&grant, 1)).await;
 
     assert_eq!(early, "Lockstep.LockHeld", "its task still runs");
-    assert_fails(late, "Lockstep.LeaseLost", &["runs on without its permit"]);
+    assert_fails(late, "Lockstep.LeaseLost", &["continues without its permit"]);
     assert!(functions.has_published(EventKind::LeaseLost));
 }

@@ -34,7 +34,7 @@ async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Lost);
     let reason = functions.event(EventKind::LeaseLost).reason;
-    assert_says(&reason, "runs on without its permit");
+    assert_says(&reason, "continues without its permit");
     assert!(functions.executions.stops().is_empty());
 }
 

@@ -145,7 +145,7 @@ async fn a_frozen_lock_says_for_which_run_it_froze() {
     let shown = functions.shown().await;
 
     let frees = shown["frees"].as_str().unwrap();
-    let why = format!("{} is over its time", execution("b"));
+    let why = format!("{} exceeded its run time", execution("b"));
     let says = [
         "The lock is frozen until you resume it: ",
         &why,
@@ -205,7 +205,7 @@ async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
     let frees = shown["frees"].as_str().unwrap();
     assert_says(
         frees,
-        "has just ended: the execution has just ended, and its work may not be listed yet.",
+        "has just ended: the execution ended less than 10 s ago, and its work may not be listed yet.",
     );
 }
 

@@ -72,7 +72,7 @@ const LOOK_AGAIN: Seconds = Seconds::of(30);
 /// let granted = decide(&Snapshot::default(), &request("run-1")?, now).expect("a grant");
 /// assert!(matches!(granted.outcome, Outcome::Granted { .. }));
 ///
-/// // The record that the first decision writes is what the second one sees.
+/// // The second decision sees the record that the first one writes.
 /// let seen = Snapshot { record: granted.next, ..Snapshot::default() };
 /// let refused = decide(&seen, &request("run-2")?, now);
 /// assert!(matches!(refused, Err(Refusal::Held { .. })));

@@ -37,7 +37,7 @@ use super::update::{Assign, Update};
 /// let terms = Terms::new(HolderId::new("run-1")?, retention);
 /// let write = fast_path(&Command::Acquire(Acquire::new(terms)), now).expect("an acquire has one").change;
 ///
-/// // The guard holds of a free lock. It does not hold once the update is applied.
+/// // The guard holds for a free lock, and fails after the update.
 /// let free = LockRecord::new(Permits::ONE);
 /// assert!(write.guard.holds(Some(&free)));
 /// let held = write.update.apply(Some(&free));

@@ -32,12 +32,15 @@ impl fmt::Display for Staleness {
         match *self {
             Self::Expired(at) => {
                 let at = rfc3339(at);
-                write!(f, "has not renewed its lease, which ended {at}")
+                write!(f, "has not renewed its lease, which ended at {at}")
             }
-            Self::Overran(at) => write!(f, "had to be over by {} (maxRunSeconds)", rfc3339(at)),
+            Self::Overran(at) => {
+                let at = rfc3339(at);
+                write!(f, "still runs after the end of its run time at {at} (maxRunSeconds)")
+            }
             Self::Stalled(at) => {
                 let at = rfc3339(at);
-                write!(f, "had to make progress by {at} (noProgressSeconds)")
+                write!(f, "made no progress by {at} (noProgressSeconds)")
             }
         }
     }

@@ -4,22 +4,23 @@
 //!             Register ─▶ FastPath ─────────┐
 //!                          │ ▲ busy     │ conflict
 //!                          │ BackOff    ▼
-//!             committed ◀──┤          Read ⟲ until nothing is missing
+//!             committed ◀──┤          Read ⟲ until the decision has all its items
 //!                          │            │ decide ──────────▶ refused, or nothing to write
 //!                          │            ▼
 //!                          │          Enqueue ─▶ Write
 //!                          └────────────────────┤ conflict, busy: BackOff ─▶ Read
 //!                                               ▼
-//!                          Forget, where a state has registered and does not wait
+//!                          Forget, if a state has registered and got no place in the queue
 //! ```
 //!
-//! The machine is pure so that the model can stop it between any two requests, lose any reply, and
-//! let others write in between; [`super::Protocol`] is the only loop that drives it with a real
+//! The machine does no I/O, so the model can stop it between any two requests, lose any reply, and let
+//! other commands write in between. [`super::Protocol`] is the only loop that drives it with a real
 //! table.
 //!
-//! - A side item is written before the place that needs it: a hand-over always finds the terms and
-//!   the task token of a waiter.
-//! - A side item that no place needs is deleted last. If that is lost, its TTL removes it.
+//! - A side item is written before the place in the queue, so a hand-over always finds the terms and the
+//!   task token of the waiter.
+//! - A side item without a place in the queue is deleted last. If the attempt ends before that, the TTL
+//!   of the item removes it.
 
 mod exchange;
 mod seen;
@@ -37,26 +38,27 @@ use std::sync::Arc;
 
 /// The execution of one command.
 ///
-/// It does no I/O and reads no clock: [`Attempt::request`] returns the next request to the table,
-/// and [`Attempt::reply`] takes the reply and its time. A write contains the time before its
-/// request, however long the request takes.
+/// An attempt does no I/O and reads no clock: [`Attempt::request`] returns the next request to the
+/// table, and [`Attempt::reply`] takes the reply and the current time. The times in a write were read
+/// before its request, however long the request takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attempt {
     context: Context,
     stage: Box<Stage>,
 }
 
-/// What all stages of an attempt share.
+/// The data that all stages of an attempt share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Context {
     command: Arc<Command>,
     /// Whether the side item is written.
     registered: bool,
-    /// The token of the grant in the latest write that would make one.
+    /// The fencing token of the grant in the latest write; `None` if no write so far would grant a
+    /// permit.
     proposed: Option<FencingToken>,
 }
 
-/// The request that is under way, and what its reply is needed for.
+/// The request that is under way, and the data for the step after its reply.
 #[expect(
     clippy::large_enum_variant,
     reason = "an attempt has one of them, in a box"
@@ -66,13 +68,14 @@ enum Stage {
     Register(Waiter),
     FastPath(FastPath),
     Read(Seen, Missing),
-    /// A place in the queue is decided: its side item is written first.
+    /// A place in the queue is decided. Its side item is written before the place.
     Enqueue(Waiter, Decided),
     Write(Decided),
-    /// Afterwards the attempt continues with what a conflict returned, or on the fast path.
+    /// After the backoff the attempt continues with the items that a conflict returned, or on the fast
+    /// path.
     BackOff(Option<Seen>),
-    /// The state registered, and is answered without a place in the queue: its side item, with its
-    /// task token, is deleted. The number counts the busy answers.
+    /// The state has registered, and its answer is no place in the queue: its side item, which has its
+    /// task token, is deleted. The number counts the busy replies.
     Forget(Change, Box<Result<Done, ProtocolError>>, u32),
 }
 
@@ -80,13 +83,13 @@ enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Decided {
     change: Change,
-    /// The same write, where it does not depend on the record's version and tickets.
+    /// The same write as a fast path, if it does not depend on the record's version and tickets.
     fast_path: Option<FastPath>,
     done: Done,
 }
 
 impl Attempt {
-    /// Returns an attempt at `command` that begins at `now`.
+    /// Creates an attempt at `command` that begins at `now`.
     #[must_use]
     pub fn new(command: impl Into<Arc<Command>>, now: Timestamp) -> Self {
         let command = command.into();
@@ -123,10 +126,10 @@ impl Attempt {
         }
     }
 
-    /// Continues with the reply to [`Self::request`] that came at `now`.
+    /// Continues with the reply to [`Self::request`] that arrived at `now`.
     ///
-    /// A reply to another request is dropped, and the request is repeated: all requests can be made
-    /// twice.
+    /// A reply that does not fit the request is dropped, and the request is repeated. Every request may
+    /// be sent twice.
     #[must_use]
     pub fn reply(self, reply: Reply, now: Timestamp) -> AttemptStep {
         let Self { mut context, stage } = self;
@@ -151,7 +154,7 @@ impl Attempt {
             {
                 AttemptStep::Ask(context.at(Stage::Forget(change, result, busy + 1)))
             }
-            // If the guard did not hold, the state has registered again.
+            // If the guard failed, the state has registered again, and keeps its new side item.
             (Stage::Forget(_, result, _), Reply::Commit(_)) => AttemptStep::Over(result),
             (Stage::BackOff(Some(seen)), Reply::BackedOff) => context.go_on(seen, now),
             (Stage::BackOff(None), Reply::BackedOff) => AttemptStep::Ask(context.begin(now)),
@@ -169,11 +172,12 @@ impl Context {
         }
     }
 
-    /// Returns the fast path, if the command has one.
+    /// Begins with the fast path, or with a read of the record if the command has no fast path.
     fn begin(mut self, now: Timestamp) -> Attempt {
         match fast_path(&self.command, now) {
-            // Kept, because a lost answer makes the SDK send the write again. The second one meets
-            // the lease of the first, and only the token shows that it is this attempt's own.
+            // If the response to the write is lost, the SDK sends the write again, and it meets the
+            // lease that the first one wrote. Only this token shows that the lease is this attempt's
+            // own.
             Some(fast) => {
                 self.proposed = fast.outcome(None).and_then(|outcome| outcome.token());
                 self.at(Stage::FastPath(fast))
@@ -192,13 +196,13 @@ impl Context {
                 None => self.go_on(Seen::default(), now),
             },
             Commit::Conflict(found) => self.go_on(Seen::of(found), now),
-            // Another transaction holds the item for a moment; nothing was read, so the fast path
-            // may still fit.
+            // Another transaction holds the item for a moment. Nothing was read, so the fast path is
+            // tried again.
             Commit::Busy => AttemptStep::Ask(self.at(Stage::BackOff(None))),
         }
     }
 
-    /// Decides as soon as nothing is missing.
+    /// Decides if all items that the decision needs are known, and otherwise reads the next one.
     fn go_on(self, seen: Seen, now: Timestamp) -> AttemptStep {
         match seen.missing(&self.command) {
             // A run that a conflict returned may refuse the command without the record.
@@ -214,7 +218,7 @@ impl Context {
     }
 
     fn decide(mut self, seen: &Snapshot, now: Timestamp) -> AttemptStep {
-        // Record and run are two reads, and a write has come between them: both are read again.
+        // A write came between the reads of the record and of the run, so both are read again.
         if seen.is_torn() {
             return AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::default()))));
         }
@@ -222,7 +226,7 @@ impl Context {
             Ok(transition) => transition,
             Err(refusal) => return self.refused(refusal),
         };
-        // A decision that breaks an invariant is never written, whatever bug has made it.
+        // A decision that breaks an invariant comes from a bug, and is never written.
         if let Err(error) = check(&transition) {
             return AttemptStep::over(Err(error.into()));
         }
@@ -262,7 +266,7 @@ impl Context {
                     mut done,
                     ..
                 } = decided;
-                // The outcome of a write on the fast path is known only now.
+                // The numbers of a fast write are known only after the write.
                 let numbers = fast_path.and_then(|fast| fast.outcome(after.as_ref()));
                 done.outcome = numbers.unwrap_or(done.outcome);
                 self.over(done)
@@ -270,13 +274,13 @@ impl Context {
             Commit::Conflict(newer) => {
                 AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::of(newer)))))
             }
-            // The snapshot may be out of date: the record is read again.
+            // The snapshot may be out of date, so the record is read again.
             Commit::Busy => AttemptStep::Ask(self.at(Stage::BackOff(Some(Seen::default())))),
         }
     }
 
-    /// Ends the attempt. A grant that this attempt wrote counts as granted, not as already held:
-    /// the response to the write was lost, and the SDK sent it again.
+    /// Ends the attempt. A grant that this attempt wrote is `Granted` and not `AlreadyHeld`: the
+    /// response to its write was lost, and the SDK sent the write again.
     fn over(self, mut done: Done) -> AttemptStep {
         if let Outcome::AlreadyHeld { lease } = &done.outcome
             && Some(lease.token) == self.proposed
@@ -286,7 +290,7 @@ impl Context {
         }
         match (&done.outcome, &*self.command) {
             (Outcome::AlreadyHeld { .. } | Outcome::GaveUp { .. }, _) => self.forget(Ok(done)),
-            // With a task token, the write of the grant has deleted the side item.
+            // With a task token, the write of the grant also deleted the side item.
             (Outcome::Granted { .. }, Command::Acquire(acquire))
                 if acquire.task_token.is_none() =>
             {
@@ -296,13 +300,15 @@ impl Context {
         }
     }
 
-    /// A refusal ends the attempt; its caller has no place, so its side item goes.
+    /// Ends the attempt with `refusal`. The caller has no place in the queue, so its side item is
+    /// deleted.
     fn refused(self, refusal: Refusal) -> AttemptStep {
         self.forget(Err(ProtocolError::Refused(refusal)))
     }
 
-    /// Deletes the side item that this attempt has registered, as it registered it, and then ends
-    /// with `result`. A state that has registered since keeps its own.
+    /// Deletes the side item that this attempt has registered, and then ends with `result`. The delete
+    /// requires the task token of this attempt, so the side item of a state that has registered since is
+    /// kept.
     fn forget(self, result: Result<Done, ProtocolError>) -> AttemptStep {
         let waiter = match &*self.command {
             Command::Acquire(acquire) if self.registered => acquire,
@@ -324,7 +330,7 @@ impl Context {
     }
 }
 
-/// Checks that this version can read the next record back.
+/// Checks the invariants of the next record, so that a later read accepts it.
 fn check(transition: &Transition) -> Result<(), StoreError> {
     let broken = transition
         .next
@@ -334,7 +340,7 @@ fn check(transition: &Transition) -> Result<(), StoreError> {
         Err(StoreError::Corrupt {
             item: "next record".into(),
             attribute: broken.attribute.into(),
-            problem: format!("would break a rule: {broken}"),
+            problem: format!("would break an invariant, so nothing was written: {broken}"),
         })
     })
 }

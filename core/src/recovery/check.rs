@@ -1,17 +1,18 @@
-//! One check of a holder, as a state machine without I/O: it yields requests and takes answers.
+//! One check of a holder, as a state machine without I/O: it yields requests and takes the answers.
 //!
 //! ```text
 //!  gather the evidence ─▶ verdict
-//!                           ├─▶ leave
+//!                           ├─▶ leave the holder
 //!                           ├─▶ write: recover, freeze, suspect, drop the replacer
-//!                           └─▶ commit the stop ─▶ StopExecution ─▶ stop the work ─▶ once more from the start
+//!                           └─▶ commit the stop ─▶ StopExecution ─▶ stop the work ─▶ gather again, once
 //!                                    │ a heartbeat came first
-//!                                    └─▶ load the lease ─▶ once more from the start
+//!                                    └─▶ load the lease ─▶ gather again, once
 //! ```
 //!
-//! The function may die after each call, so a stop is written before it is carried out. What frees
-//! or stops a holder names the version of the lease that was judged. If it changes nothing, one
-//! more round follows with the lease as it is now: a holder that renews in every round is alive.
+//! The function may die after each call, so a stop is committed to the table before it is carried out. A
+//! command that frees or stops a holder names the version of the lease that was judged. If such a
+//! command changes nothing, one more round follows with the current lease. A holder that renews its
+//! lease in both rounds is alive.
 
 mod commands;
 mod exchange;
@@ -32,15 +33,14 @@ pub struct Check {
     gathering: Gathering,
     retention: Retention,
     phase: Phase,
-    /// The requests that are left in this phase.
+    /// The requests of this phase that are still to be sent.
     queue: VecDeque<Request>,
-    /// Whether the end of the execution is older than the last sign of life, and may lag behind a
-    /// redrive.
+    /// [`Verdict::doubted`] of the last verdict.
     doubted: bool,
-    /// Whether the stop was carried out. The evidence is gathered and judged once after it, and
-    /// stops nothing again.
+    /// Whether the calls that stop the holder were made. The evidence is gathered and judged once more
+    /// afterwards, and nothing is stopped again.
     stopped: bool,
-    /// Whether the lease was read again, because it had changed since the check began. That happens
+    /// Whether the lease was read again because it had changed since the check began. A check does so
     /// once.
     reloaded: bool,
 }
@@ -50,14 +50,14 @@ enum Phase {
     Gather,
     /// The stop is being committed.
     Commit(StopPlan),
-    /// The calls that stop the work are under way; whether one was accepted.
+    /// The calls that stop the holder are under way. Contains whether AWS accepted one.
     Stop(StopPlan, bool),
-    /// The holder is being marked; why its evidence is missing.
+    /// The holder is being marked as a suspect. Contains why its evidence is missing.
     Alert(String),
     Recover(String),
     Freeze,
     Reload,
-    /// The requests that are left do not change the result.
+    /// The result is known. The requests that are left do not change it.
     Finish(Inspection),
 }
 
@@ -66,14 +66,14 @@ struct StopPlan {
     execution: bool,
     work: Vec<String>,
     why: String,
-    /// Whether this check has committed the stop, and so reports it. A stop takes time, and each check until its
-    /// end makes its calls again.
+    /// Whether this check committed the stop, so that it also reports the stop. Later checks repeat the
+    /// calls until the work has stopped, without a report.
     is_first: bool,
 }
 
 impl Check {
-    /// Returns a check of `holder`, whose lease was read as `lease`. `hint` is what an event reports.
-    /// The history keeps an ended run for `retention`.
+    /// Creates a check of `holder`, whose lease was read as `lease`. `hint` is the content of the event
+    /// that caused the check. The history keeps an ended run for `retention`.
     #[must_use]
     pub fn new(
         lock: LockKey,
@@ -93,12 +93,12 @@ impl Check {
         }
     }
 
-    /// The first request.
+    /// Returns the first request.
     pub fn begin(&mut self, now: Timestamp) -> CheckStep {
         self.next(now)
     }
 
-    /// Takes the answer to the last request.
+    /// Takes the answer to the last request. Returns the next step.
     pub fn answer(&mut self, answer: CheckAnswer, now: Timestamp) -> CheckStep {
         match (&mut self.phase, answer) {
             (Phase::Gather, answer) => self.gathering.learn(answer, now),
@@ -114,7 +114,7 @@ impl Check {
                 let evidence = evidence.clone();
                 self.freed(outcome, evidence);
             }
-            // Its first check raises the alert: the mark stands from then on.
+            // Only the check that sets the mark raises the alert.
             (Phase::Alert(why), CheckAnswer::Executed(Outcome::Done)) => {
                 let alert = Alert::EvidenceMissing(why.clone());
                 self.finish(self.held(now), [Request::Raise(alert)]);
@@ -151,7 +151,8 @@ impl Check {
                     let alert = match accepted {
                         true => plan.is_first.then(|| Alert::Stopped(plan.why.clone())),
                         false => {
-                            let why = format!("{}, but every call failed", plan.why);
+                            let why =
+                                format!("{}, but every call that would stop it failed", plan.why);
                             Some(Alert::NotStopped(why))
                         }
                     };
@@ -182,7 +183,7 @@ impl Check {
             ..
         } = &self.gathering;
         let token = lease.token;
-        tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "checked");
+        tracing::info!(event = "holder_checked", %lock, %holder, %token, ?action, "holder checked");
         match action {
             Action::Leave => self.finish(self.held(now), []),
             Action::Wake => {
@@ -211,7 +212,7 @@ impl Check {
                 let recover = self.recover(basis, succeeded, evidence.clone());
                 self.ask(Phase::Recover(evidence), recover);
             }
-            // A stop takes time: a later check finds its end.
+            // A stop takes time. A later check finds the work stopped.
             Action::Stop { .. } if self.stopped => self.finish(self.held(now), []),
             Action::Stop {
                 commit,
@@ -234,7 +235,7 @@ impl Check {
         }
     }
 
-    /// Carries out a stop that is committed. The lease is as the commit has left it.
+    /// Carries out a stop after its commit, with the lease as the commit has left it.
     fn carry_out(&mut self, plan: StopPlan, now: Timestamp) {
         let cause = match plan.execution {
             true => EndingCause::Stopped,
@@ -242,7 +243,7 @@ impl Check {
         };
         let lease = &mut self.gathering.lease;
         lease.exit = lease.exit.ending(cause, now);
-        // The mark was all there was to write: nothing is to be stopped.
+        // The command only marked the holder as ending, and nothing is to be stopped.
         if !plan.execution && plan.work.is_empty() {
             return self.finish(self.held(now), []);
         }
@@ -275,14 +276,15 @@ impl Check {
                 }
                 Some(Work::States) | None => None,
             });
-        // The execution first: one that still runs might start its work again.
+        // The execution is stopped first, because a running execution might start its work again.
         self.queue = execution.into_iter().chain(work).collect();
         self.stopped = true;
         self.phase = Phase::Stop(plan, false);
     }
 
-    /// Notes the task that the run ended with in the history. That comes after the recovery,
-    /// because the reaper skips a task that is noted already.
+    /// Ends the check after a recovery, with an alert, and records the task that the run ended with in
+    /// the history. The task is recorded after the recovery, because the reaper skips a task that is
+    /// already recorded.
     fn freed(&mut self, outcome: Option<RunOutcome>, evidence: String) {
         let note = self.note_task().map(Request::Note);
         let Some(outcome) = outcome else {

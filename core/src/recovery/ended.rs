@@ -1,8 +1,8 @@
-//! How the work of a run ended.
+//! Reads from ECS tasks whether the work of a run succeeded.
 //!
-//! A run key follows the end of the work and not that of the execution around it. Work that had
-//! succeeded before its execution was aborted, or before its release reached the table, must not
-//! run again.
+//! The end of the work decides about the run key, not the end of the execution around it. Work that
+//! succeeded before its execution was aborted, or before its release reached the table, must not run
+//! again.
 
 use crate::domain::{Lease, Task, Work};
 
@@ -15,12 +15,11 @@ pub fn tasks_succeeded(lease: &Lease, tasks: &[Task]) -> bool {
         Some(Work::Tasks(set)) => set.container.as_ref(),
         Some(Work::Workflow(_) | Work::States) | None => None,
     };
-    // A retry of the state, or a redrive, starts another task in the same group. A failure of the
-    // first attempt says nothing of the last, so tasks that had stopped before the last one began
-    // are left out.
+    // A retry of the state, or a redrive, starts another task in the same group. A failure of an earlier
+    // attempt does not matter, so tasks that stopped before the last task started are left out.
     let last = tasks.iter().filter_map(|task| task.started_at).max();
-    // Only where a container is named as the run: a workflow of the user's own may be more than its
-    // tasks.
+    // Only a run with a named container succeeds by its tasks: the run of a user's own workflow may
+    // consist of more than its tasks.
     let (Some(container), Some(last)) = (container, last) else {
         return false;
     };

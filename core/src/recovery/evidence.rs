@@ -1,15 +1,14 @@
 //! The evidence about a holder, and its sources.
 //!
-//! Every source may be late. Descriptions and lists of AWS are eventually consistent, events may be
-//! lost, come twice or out of order, and a redriven execution runs again under the same ARN. So
-//! each observation is weighed with what else is known of its time: the last renewal of the lease,
-//! and the number of redrives.
+//! Every source may be late. Descriptions and lists of AWS are eventually consistent. Events may be
+//! lost, and may arrive twice or out of order. A redriven execution runs again under the same ARN. So
+//! each observation is compared with the last renewal of the lease and the number of redrives.
 //!
 //! ```text
-//!  shown as ended    but the lease was renewed since, or the    may be redriven: runs, for LAG_MAX
+//!  shown as ended    but the lease was renewed since, or the    counts as running, for LAG_MAX
 //!                    holder has reported more redrives          after the last sign of life
-//!  shown as running  but an event has its end, newer than the
-//!                    last renewal and without a later redrive   has ended, as the event reports
+//!  shown as running  but an event reports its end, newer than the
+//!                    last renewal and without a later redrive   counts as ended
 //! ```
 
 use super::ABORT_SETTLES;
@@ -18,26 +17,25 @@ use crate::domain::{
     Timestamp, Waiter, Work,
 };
 
-/// How long a described state may lag behind an event.
+/// How long a described state may lag behind an event or a redrive.
 ///
-/// AWS gives no bound; a description that lags longer only makes a check later, because the sweep
-/// checks again.
+/// AWS states no bound. A description that lags longer delays recovery until the next sweep.
 pub const LAG_MAX: Seconds = Seconds::of(30);
 
-/// The evidence of a holder's execution.
+/// The observation of an execution: the holder's own, or that of its replacer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExecutionObservation {
-    /// The holder is no execution.
+    /// The holder, or its replacer, is not an execution.
     NotOne,
     /// The description of the execution.
     Seen(ExecutionDescription),
-    /// Step Functions does not know it: it ended long ago, or began a moment ago.
+    /// Step Functions does not know the execution: it ended long ago, or has just started.
     Unknown,
-    /// The call failed, and why.
+    /// DescribeExecution failed, or its answer is not reliable yet. Contains why.
     Hidden(String),
 }
 
-/// The evidence of a run's work.
+/// The observation of a run's work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum WorkObservation {
     /// The run named neither a cluster nor a state machine.
@@ -47,61 +45,62 @@ pub enum WorkObservation {
     /// The execution that does the work, with its description; `None` if Step Functions knows none
     /// of any attempt.
     Execution(Option<(ExecutionArn, ExecutionDescription)>),
-    /// It is the states of the holder's own execution, which end with it. A call of RunTask that failed, or
-    /// whose state did not wait for the end, may have started a task that does not: contains the tasks that may be of
-    /// such a call; `None` before the history was read. Also what the execution that did the work has left running.
+    /// The work is the states of the holder's own execution, which end with the execution. Contains the
+    /// tasks that a failed call of RunTask, or a state that did not wait for the end of its task, may
+    /// have left; `None` before the history was read. Also used for the tasks that the execution that
+    /// did the work has left running.
     States(Option<Vec<Task>>),
-    /// The call failed, and why.
+    /// A call for the work failed. Contains why.
     Hidden(String),
 }
 
-/// The evidence of a holder that is a task.
+/// The observation of a holder that is a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TaskObservation {
-    /// The holder is no task.
+    /// The holder is not a task.
     NotOne,
     /// The description of the task.
     Seen(Task),
-    /// ECS does not know it: it stopped long ago, or began a moment ago.
+    /// ECS does not know the task: it stopped long ago, or has just started.
     Unknown,
-    /// The call failed, and why.
+    /// DescribeTasks failed. Contains why.
     Hidden(String),
 }
 
-/// Whether the execution of a holder belongs to the lock, by its own input or definition. The name of
-/// a holder proves nothing: a caller of acquire-lock chooses it.
+/// Whether the input or the definition of the holder's execution proves that it belongs to the lock. The
+/// name of a holder proves nothing, because a caller of acquire-lock chooses it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ownership {
-    /// Not checked: the check comes only before the execution is stopped.
+    /// Not checked. The check is made only before the execution is stopped.
     NotAsked,
-    /// Its input or its definition names the lock.
+    /// The input or the definition of the execution names the lock.
     Proven,
     /// Neither names the lock.
     Unproven,
-    /// The call failed, and why.
+    /// The call failed. Contains why.
     Hidden(String),
 }
 
 /// The evidence about a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Evidence {
-    /// The observation of its execution.
+    /// The observation of the holder's execution.
     pub execution: ExecutionObservation,
     /// The observation of the holder itself, if it is a task and not an execution.
     pub task: TaskObservation,
-    /// The observation of its work.
+    /// The observation of the holder's work.
     pub work: WorkObservation,
-    /// The observation of the execution that waits to replace it, if there is one.
+    /// The observation of the execution that waits to replace the holder, if there is one.
     pub replacer: ExecutionObservation,
-    /// Whether that run's time to wait is over. It stays in the queue until its next request or a
+    /// Whether the replacer's time to wait is over. It stays in the queue until its next request or a
     /// hand-over.
     pub gave_up: bool,
-    /// Whether its execution may be stopped for this lock.
+    /// Whether the holder's execution may be stopped for this lock.
     pub ownership: Ownership,
 }
 
-/// What an event reports. DescribeExecution and DescribeTasks are eventually consistent and may
-/// lag behind it
+/// The content of the event that caused a check. DescribeExecution and DescribeTasks are eventually
+/// consistent and may lag behind the event
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Hint {
@@ -116,16 +115,16 @@ pub enum Hint {
 /// The end of an execution, as an event reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExecutionEvent {
-    /// How it ended.
+    /// How the execution ended.
     pub end: ExecutionEnd,
-    /// When it ended.
+    /// When the execution ended.
     pub at: Timestamp,
-    /// How often it had been redriven.
+    /// How often the execution had been redriven before this end.
     pub redrives: u32,
 }
 
 impl WorkObservation {
-    /// Returns the evidence that needs no request.
+    /// Returns the observation before any request.
     pub(super) fn before_requests(lease: &Lease) -> Self {
         match lease.work {
             Some(Work::States) => Self::States(None),
@@ -135,7 +134,7 @@ impl WorkObservation {
 }
 
 impl ExecutionObservation {
-    /// Returns whether Step Functions shows that it runs.
+    /// Returns whether Step Functions shows the execution as running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(self, Self::Seen(seen) if seen.state == ExecutionState::Running)
@@ -143,7 +142,7 @@ impl ExecutionObservation {
 }
 
 impl Evidence {
-    /// No evidence yet.
+    /// Returns evidence in which nothing is observed yet.
     pub(super) const fn none() -> Self {
         Self {
             execution: ExecutionObservation::NotOne,
@@ -155,8 +154,11 @@ impl Evidence {
         }
     }
 
-    /// Returns whether the execution has ended and its last work may not be shown yet: none is, or after
-    /// a redrive none that runs, for what has stopped may be of the attempt before.
+    /// Returns whether the execution has ended and its last work may not be shown yet:
+    ///
+    /// - no work is shown, or
+    /// - the execution was redriven, and no running work is shown: the work that is shown may belong to
+    ///   an earlier attempt.
     pub(super) fn is_unlisted(&self) -> bool {
         let ExecutionObservation::Seen(seen) = &self.execution else {
             return false;
@@ -176,8 +178,8 @@ impl Evidence {
         seen.state != ExecutionState::Running && (none || (seen.redrives > 0 && none_runs))
     }
 
-    /// Returns whether the execution that did the work ended without success a moment ago
-    /// ([`is_settling`]): where the work is the execution's own states, that execution.
+    /// Returns whether the execution that did the work has just ended without success ([`is_settling`]).
+    /// If the work is the states of the holder's execution, that execution did the work.
     pub(super) fn is_settling(&self, now: Timestamp) -> bool {
         match (&self.work, &self.execution) {
             (WorkObservation::Execution(Some((_, seen))), _)
@@ -188,10 +190,13 @@ impl Evidence {
         }
     }
 
-    /// Applies what `hint` reports where the described states lag behind it.
+    /// Applies the content of `hint` if the described states lag behind it.
     ///
-    /// The described state counts where the event is old, where it shows a later redrive, and where
-    /// the holder was granted or has renewed `lease` since the end that the event reports.
+    /// The described state of the holder's execution counts if
+    ///
+    /// - the reported end is older than [`LAG_MAX`],
+    /// - the description or the holder shows a later redrive, or
+    /// - `lease` was granted or renewed after the reported end.
     pub(super) fn correct(&mut self, hint: &Hint, lease: &Lease, now: Timestamp) {
         match hint {
             Hint::Execution(event) => {
@@ -205,8 +210,8 @@ impl Evidence {
                 let redriven = event.redrives < seen.redrives.max(reported);
                 let fresh = now < event.at.plus(LAG_MAX);
                 let lags = seen.state == ExecutionState::Running;
-                // A heartbeat after the end that the event reports can only come from a redrive, or
-                // was under way at the end. Both leave the description to decide.
+                // A heartbeat after the reported end comes from a redrive, or was sent before the end.
+                // In both cases the description counts.
                 if lags && fresh && !redriven && lease.renewed_at() < event.at {
                     seen.state = ExecutionState::Ended(event.end);
                     seen.stopped_at = Some(event.at);
@@ -214,7 +219,8 @@ impl Evidence {
             }
             Hint::Task(event) => {
                 if let WorkObservation::Tasks(tasks) = &mut self.work {
-                    // ListTasks lags too: the event may be the first that shows the task.
+                    // ListTasks is eventually consistent too: the event may be the first to show the
+                    // task.
                     if tasks.iter().all(|task| task.arn != event.arn) {
                         tasks.push(event.clone());
                     }
@@ -238,8 +244,8 @@ impl Evidence {
         }
     }
 
-    /// Takes the end of the execution back where its description may lag behind a redrive, as `lease` shows.
-    /// Returns whether it may.
+    /// Counts an ended execution as running if its description may lag behind a redrive
+    /// ([`lags_behind`]). Returns whether it may.
     pub(super) fn doubt(&mut self, lease: &Lease, now: Timestamp) -> bool {
         let ExecutionObservation::Seen(seen) = &mut self.execution else {
             return false;
@@ -252,18 +258,22 @@ impl Evidence {
     }
 }
 
-/// Returns whether an end of the execution may have been overtaken by a redrive that its description
-/// does not show yet: it is older than the last sign of life in `lease`, or has fewer redrives than the
-/// holder has reported, and that sign is younger than [`LAG_MAX`].
+/// Returns whether the description `seen` of an ended execution may lag behind a redrive. That is so if
+/// both are true:
 ///
-/// A caller chooses the number that it reports. Without that bound one wrong number would keep the permit of a dead
-/// run for ever.
+/// - the end is older than the last sign of life in `lease`, or the description has fewer redrives than
+///   the holder reported, and
+/// - the last sign of life is younger than [`LAG_MAX`].
+///
+/// The caller chooses the number of redrives that it reports. Without the second condition, one wrong
+/// number would keep the permit of a dead run for ever.
 #[must_use]
 pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
     lags(seen, lease.last_sign(), lease.redrives, now)
 }
 
-/// Returns the same of a waiter, whose sign of life is its registration.
+/// Returns whether the description `seen` of a waiter's ended execution may lag behind a redrive, as
+/// [`lags_behind`] does for a holder. The last sign of life of a waiter is its registration.
 #[must_use]
 pub fn lags_behind_waiter(seen: &ExecutionDescription, waiter: &Waiter, now: Timestamp) -> bool {
     lags(seen, waiter.since, waiter.terms.redrives, now)
@@ -275,9 +285,9 @@ fn lags(seen: &ExecutionDescription, sign: Timestamp, redrives: u32, now: Timest
     (older || has_ended && seen.redrives < redrives) && now < sign.plus(LAG_MAX)
 }
 
-/// Returns whether an execution ended without success so recently that what it had started may not have
-/// stopped yet: Step Functions stops what is left on a best-effort basis, after an abort as beside a
-/// state that fails.
+/// Returns whether an execution ended without success less than [`ABORT_SETTLES`] ago, so that its tasks
+/// may still be stopping. Step Functions stops them on a best-effort basis, after an abort and after the
+/// failure of a parallel state.
 #[must_use]
 pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     let failed = matches!(seen.state, ExecutionState::Ended(end) if end != ExecutionEnd::Succeeded);
@@ -285,9 +295,9 @@ pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     failed && seen.stopped_at.is_some_and(recent)
 }
 
-/// Returns the ARNs of the work that runs.
+/// Returns the ARNs of the tasks, or of the execution, that still run.
 ///
-/// A task counts as running until it is STOPPED: one on its way down still has containers.
+/// A task counts as running until it is STOPPED, because a task that is stopping still has containers.
 pub(super) fn at_work(work: &WorkObservation) -> Vec<String> {
     match work {
         WorkObservation::Tasks(tasks) | WorkObservation::States(Some(tasks)) => {

@@ -1,4 +1,5 @@
-//! Gathers the evidence about a holder and judges it, without I/O: it yields requests that read, and takes answers.
+//! Gathers the evidence about a holder and judges it, as a state machine without I/O: it yields read
+//! requests and takes the answers.
 //!
 //! ```text
 //!  describe the execution ─▶ its task ─▶ its work ─▶ its replacer ─▶ judge ─▶ verdict
@@ -7,8 +8,8 @@
 //!                       the permit would be freed: the history ────┘◀──┘
 //! ```
 //!
-//! This is the only place where evidence is gathered. A [`Check`](super::Check) acts on the verdict; show and evict
-//! report it.
+//! All evidence is gathered here. A [`Check`](super::Check) executes the action of the verdict. The acts
+//! `show` and `evict` use the verdict too.
 
 use super::{
     Action, CheckAnswer, Evidence, ExecutionObservation, Hint, Ownership, Request, Verdict,
@@ -28,13 +29,14 @@ pub struct Gathering {
     pub(super) lease: Lease,
     hint: Option<Hint>,
     pub(super) evidence: Evidence,
-    /// The requests that are left before the next judgement.
+    /// The requests to send before the evidence is judged next.
     queue: VecDeque<Request>,
-    /// Whether ownership is asked for before a stop.
+    /// Whether ownership has to be proven before the execution is stopped.
     proves: bool,
-    /// Whether the history of the workflow that is the work was read.
+    /// Whether the history of the workflow that does the work was read.
     history_read: bool,
-    /// The description of the execution as it came, if the evidence for [`Verdict::next`] is gathered too.
+    /// The description of the execution as it was returned. `None` if the evidence for [`Verdict::next`]
+    /// is not needed.
     described: Option<ExecutionObservation>,
 }
 
@@ -45,15 +47,15 @@ pub struct Gathering {
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gathered {
-    /// The next request, whose answer [`Gathering::learn`] takes.
+    /// The next request. [`Gathering::learn`] takes its answer.
     Ask(Request),
-    /// All evidence is there.
+    /// All evidence is gathered.
     Complete(Verdict),
 }
 
 impl Gathering {
-    /// Starts to gather the evidence about `holder`, whose lease was read as `lease`. `hint` is what an event
-    /// reports.
+    /// Starts to gather the evidence about `holder`, whose lease was read as `lease`. `hint` is the
+    /// content of the event that caused the check.
     #[must_use]
     pub fn new(lock: LockKey, holder: HolderId, lease: Lease, hint: Option<Hint>) -> Self {
         let mut gathering = Self {
@@ -71,7 +73,7 @@ impl Gathering {
         gathering
     }
 
-    /// Gathers the evidence for what a later check does, too.
+    /// Also gathers the evidence for [`Verdict::next`], the action of a later check.
     #[must_use]
     pub fn looking_ahead(self) -> Self {
         Self {
@@ -80,10 +82,10 @@ impl Gathering {
         }
     }
 
-    /// Forgets what was gathered, and starts again.
+    /// Drops the gathered evidence, and starts again.
     ///
-    /// The execution is described before its work is listed: one that has ended starts no further
-    /// task, so what is listed after that is complete, but for the lag of ListTasks.
+    /// The execution is described before its work is listed. An ended execution starts no further task,
+    /// so a later list is complete except for the lag of ListTasks.
     pub(super) fn restart(&mut self) {
         let execution = ExecutionArn::of_holder(&self.holder);
         let task = TaskArn::of_holder(&self.holder);
@@ -110,13 +112,13 @@ impl Gathering {
             .collect();
     }
 
-    /// Starts again, without a request for ownership: the stop was carried out.
+    /// Starts again after the calls that stop the holder, without another request for ownership.
     pub(super) fn restart_after_stop(&mut self) {
         self.proves = false;
         self.restart();
     }
 
-    /// Returns the next request, or the verdict.
+    /// Returns the next request, or the verdict if no evidence is missing.
     pub fn next(&mut self, now: Timestamp) -> Gathered {
         if let Some(request) = self.queue.pop_front() {
             return Gathered::Ask(request);
@@ -145,7 +147,8 @@ impl Gathering {
         }
     }
 
-    /// Returns the evidence that only `action` needs, if it was not asked for yet.
+    /// Returns the request for evidence that only `action` needs; `None` if there is none or it was sent
+    /// before.
     fn missing(&self, action: &Action) -> Option<Request> {
         let execution = ExecutionArn::of_holder(&self.holder)?;
         let stops = matches!(
@@ -169,7 +172,7 @@ impl Gathering {
     pub fn learn(&mut self, answer: CheckAnswer, now: Timestamp) {
         let evidence = &mut self.evidence;
         match answer {
-            // The holder's own execution is described first.
+            // The first description is that of the holder's own execution.
             CheckAnswer::Execution(observed)
                 if evidence.execution == ExecutionObservation::NotOne =>
             {
@@ -178,7 +181,8 @@ impl Gathering {
             }
             CheckAnswer::Execution(observed) => evidence.replacer = observed,
             CheckAnswer::Task(observed) => evidence.task = observed,
-            // What the workflow that is the work has left: its own end counts where that is nothing.
+            // The tasks that the workflow that did the work may have left. If none of them runs, the end
+            // of that workflow counts.
             CheckAnswer::Work(WorkObservation::States(left))
                 if matches!(evidence.work, WorkObservation::Execution(_)) =>
             {
@@ -188,7 +192,7 @@ impl Gathering {
                 }
             }
             CheckAnswer::Work(observed) => {
-                // An earlier attempt was over when this one was started.
+                // This attempt is known, so the earlier attempts had ended and need not be described.
                 if observed != WorkObservation::Execution(None) {
                     let is_earlier =
                         |request: &Request| matches!(request, Request::DescribeWork(_));
@@ -211,9 +215,13 @@ impl Gathering {
     }
 }
 
-/// Returns the observation of a replacer that waits as `waiter`, and whose execution is described as
-/// `seen`. One that has reported more redrives was redriven. One that registered behind its end may be
-/// redriven, or its request was late: until the description shows which, no run is stopped for it.
+/// Returns the observation of a replacer with the side item `waiter`, whose execution is described as
+/// `seen`:
+///
+/// - If the replacer reported more redrives than the description has, it was redriven, and runs.
+/// - If it registered after the described end, it was redriven or its request was late. Until the
+///   description shows which, no holder is stopped for it.
+/// - Otherwise the description counts.
 fn replacer_of(
     seen: &ExecutionDescription,
     waiter: &Waiter,

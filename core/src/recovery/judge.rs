@@ -1,12 +1,12 @@
-//! From evidence to action: a pure function.
+//! Judges the evidence about a holder: a pure function from evidence to an action.
 //!
-//! The table below is the whole policy of recovery. It is asked by the next acquire, by the events
-//! of ECS and Step Functions, and by the sweep, so that they never judge the same evidence
+//! The table at [`judge`] is the whole policy of recovery. The next acquire, the reaper on events of ECS
+//! and Step Functions, and the sweep all use this function, so they never judge the same evidence
 //! differently.
 //!
-//! Two mistakes are possible, and only one of them is harmless. A dead holder that is left costs
-//! time: a later check frees it. A living one that is freed has two runs at work. So an answer that
-//! is missing is never taken for an end.
+//! Two mistakes are possible, and only one is harmless. If the permit of a dead holder is not freed, the
+//! lock stays held until a later check. If the permit of a living holder is freed, two runs are at work.
+//! So a missing answer never counts as the end of a run.
 
 mod running;
 
@@ -20,38 +20,43 @@ use crate::domain::{
     ExecutionDescription, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Staleness, Timestamp,
 };
 
-/// Returns what to do about the holder of `lease`.
+/// Returns what to do about the holder of `lease`. A lease is *dead* two seconds after its end
+/// ([`Lease::is_dead`]).
 ///
 /// ```text
 ///  execution   tasks      lease                    action
 ///  just ended  none seen                           mark it as ending
-///  ended       cut off a moment ago                mark it as ending
+///  ended       failed less than 31 s ago           mark it as ending
 ///  ended       none run                            recover, as succeeded if their work had
 ///  ended       some run                            stop the tasks
-///  ended       one may run that a failed RunTask   mark it as ending
-///              of its states started
-///  unknown                expired                  as if it had ended
+///  ended       a task runs that a failed RunTask   mark it as ending
+///              of its states may have started
+///  unknown                dead                     as if it had ended
 ///  runs        none run   ending                   recover
-///  runs, and its states   ending, for 30 s         recover
+///  runs, and its states   ending, for 31 s         recover
 ///              were the work
 ///  runs                   its stop is committed    stop both
 ///  runs                   another replaces it      stop both; if that one is dead, drop it
-///                         and has given up         as if no other replaced it
-///                         and is hidden            as if no other replaced it
+///                         that one has given up    as if no other replaced it
+///                         that one is hidden       as if no other replaced it
 ///  runs                   hand-over unconfirmed    wake it; after 8,000 s it counts as silent
-///  runs                   a limit is exceeded      by stale policy: stop both, recover, freeze
-///  runs                   expired                  mark it as a suspect
+///  runs                   over a limit for 60 s    by stale policy: stop both, recover, freeze
+///  runs                   dead                     mark it as a suspect
 ///  runs                   suspect for long enough  by stale policy, as above
-///  runs, and is not shown to belong to the lock     instead of a stop: freeze, or leave it with an alert
-///  hidden                 expired                  alert, once; after an hour freeze
+///  runs, and nothing proves that it belongs         instead of a stop: freeze, or leave it with an alert
+///              to the lock
+///  hidden                 dead                     alert, once; after an hour freeze
 ///
-///  not one, but a task:
+///  the holder is a task:
 ///             stopped                             recover
-///             unknown    expired                  recover
-///             runs       expired                  recover: it has stopped its work by then
-///             hidden     expired                  recover
-///  neither               stopped, and not confirmed: recover
-///  neither               expired                  recover
+///             unknown    dead                     recover
+///             runs       dead                     recover: it has stopped its work by then
+///             hidden     dead                     recover
+///  the holder is neither an execution nor a task:
+///                        its stop is committed,   recover
+///                        and its hand-over
+///                        is not confirmed
+///                        dead                     recover
 ///
 ///  anything else                                   leave it
 /// ```
@@ -86,22 +91,24 @@ use crate::domain::{
 pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     match &evidence.execution {
         ExecutionObservation::Seen(seen) => match seen.state {
-            // ECS lists a new task some moments late: an execution that ends right after RunTask
-            // may have one that is not in the answer.
+            // ListTasks shows a new task up to 10 s late. An execution that ended right after RunTask
+            // may have a task that is not in the answer.
             ExecutionState::Ended(_) if evidence.is_unlisted() && is_recent(seen, now) => {
-                let words = "the execution has just ended, and its work may not be listed yet";
+                let words =
+                    "the execution ended less than 10 s ago, and its work may not be listed yet";
                 unsettled(lease, words)
             }
-            // Step Functions counts an aborted execution as ended at once, and stops what that had
-            // started on a best-effort basis.
+            // After an abort, Step Functions counts the execution as ended at once, and stops its tasks
+            // on a best-effort basis.
             ExecutionState::Ended(_) if evidence.is_settling(now) => {
-                let words = "its work was cut off, and what it started may still be stopping";
+                let words =
+                    "its work failed less than 31 s ago, and its tasks may still be stopping";
                 unsettled(lease, words)
             }
             ExecutionState::Ended(end) => ended(lease, &evidence.work, &in_words(end), now),
             ExecutionState::Running => owned(lease, evidence, running(lease, evidence, now), now),
         },
-        // A new execution may not be known yet: DescribeExecution is eventually consistent
+        // A new execution may be unknown: DescribeExecution is eventually consistent
         // (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html>).
         ExecutionObservation::Unknown if !lease.is_dead(now) => Action::Leave,
         ExecutionObservation::Unknown => {
@@ -112,15 +119,15 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
         ExecutionObservation::NotOne if never_began(lease) => Action::Recover {
             basis: RecoveryBasis::Unconfirmed,
             succeeded: false,
-            evidence: "its stop was committed before it asked for its turn again".into(),
+            evidence: "its stop was committed before it confirmed its grant".into(),
         },
         ExecutionObservation::NotOne => not_an_execution(&evidence.task, lease.is_dead(now)),
     }
 }
 
-/// Returns whether the stop of a waiter that polls was committed before it learned of its grant. It asks
-/// again, and would wait at the head of the queue for the end of its own lease, with the others behind
-/// it.
+/// Returns whether the stop of a waiter that polls was committed before it confirmed its grant. Such a
+/// waiter asks again: it would wait at the head of the queue for the end of its own lease, and block the
+/// others.
 fn never_began(lease: &Lease) -> bool {
     let polls = lease
         .call
@@ -129,8 +136,9 @@ fn never_began(lease: &Lease) -> bool {
     polls && lease.exit.is_committed()
 }
 
-/// A holder inside a container kills its own work before its lease ends. So the end of the lease is
-/// enough to free its permit, and evidence of its task only frees it sooner.
+/// Returns the action on a holder that is not an execution. A holder inside a container kills its own
+/// work before its lease ends, so a dead lease is enough to free its permit. Evidence about its task
+/// only frees the permit sooner.
 fn not_an_execution(task: &TaskObservation, dead: bool) -> Action {
     let (basis, evidence) = match task {
         TaskObservation::Seen(task) if task.stopped => {
@@ -138,22 +146,22 @@ fn not_an_execution(task: &TaskObservation, dead: bool) -> Action {
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             (RecoveryBasis::Seen, format!("its task has stopped{why}"))
         }
-        // ECS may not know a task yet that began a moment ago.
+        // ECS may not show a new task yet.
         _ if !dead => return Action::Leave,
         TaskObservation::Unknown => {
-            let words = "the lease ran out, and ECS does not know the task any more";
+            let words = "the lease expired, and ECS does not know the task any more";
             (RecoveryBasis::Seen, words.into())
         }
         TaskObservation::Seen(_) => {
-            let words = "the lease ran out, though the task still runs";
+            let words = "the lease expired, although the task is still running";
             (RecoveryBasis::Expired, words.into())
         }
         TaskObservation::Hidden(why) => {
-            let words = format!("the lease ran out, and the task could not be described: {why}");
+            let words = format!("the lease expired, and the task could not be described: {why}");
             (RecoveryBasis::Expired, words)
         }
         TaskObservation::NotOne => {
-            let words = "the lease ran out, and the holder is no execution that could be asked";
+            let words = "the lease expired, and the holder is neither an execution nor a task";
             (RecoveryBasis::Expired, words.into())
         }
     };
@@ -164,12 +172,14 @@ fn not_an_execution(task: &TaskObservation, dead: bool) -> Action {
     }
 }
 
-/// Returns whether the execution has ended so recently that ECS may not list its last task yet.
+/// Returns whether the execution ended less than [`LIST_LAG`] ago, so that ECS may not list its last
+/// task yet.
 fn is_recent(seen: &ExecutionDescription, now: Timestamp) -> bool {
     seen.stopped_at.is_some_and(|at| now < at.plus(LIST_LAG))
 }
 
-/// The holder keeps its permit until a later check, by the next acquire or the sweep.
+/// Marks the holder as ending, if it is not. It keeps its permit until a later check by the next acquire
+/// or the sweep.
 fn unsettled(lease: &Lease, why: &str) -> Action {
     if lease.exit.ending.is_some() {
         return Action::Leave;
@@ -182,11 +192,12 @@ fn unsettled(lease: &Lease, why: &str) -> Action {
     }
 }
 
-/// The evidence cannot be read: the holder is marked as a suspect with an alert, and after an hour its lock is
-/// frozen. The mark stands for the alert, which is raised once.
+/// Returns the action on a holder whose evidence cannot be read. Once its lease is dead, the holder is
+/// marked as a suspect with an alert, and an hour after the end of its lease the lock is frozen. The
+/// mark shows that the alert was raised, so it is raised once.
 ///
-/// An outage, a missing permission and a deleted cluster give the same failure. Freeing the permit
-/// would start the next run beside one that may be alive; a freeze has an operator decide.
+/// An outage, a missing permission and a deleted cluster cannot be told apart. If the permit were freed,
+/// the next run might start beside a live one. After a freeze an operator decides.
 fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
@@ -201,21 +212,22 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     }
     let stale = Staleness::Expired(lease.expires_at).to_string();
     Action::Freeze {
-        why: format!("{stale}, and whether it is dead cannot be learnt: {why}"),
+        why: format!("{stale}, and Lockstep cannot find out whether it is dead: {why}"),
     }
 }
 
-/// Returns the action on a holder whose execution is over; `execution` says how, as evidence. Its permit
-/// is free once its work has stopped, too: Step Functions stops that on a best-effort basis, and ECS
-/// gives it its `stopTimeout`.
+/// Returns the action on a holder whose execution has ended; `execution` says in words how it ended. The
+/// permit is freed once the work has stopped too, because Step Functions stops tasks on a best-effort
+/// basis, and ECS gives each its `stopTimeout`.
 fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp) -> Action {
     let alive = at_work(work);
     if matches!(work, WorkObservation::States(_)) && !alive.is_empty() {
-        // Not stopped: its group and the time of its start fit, which a task of somebody else may do too.
-        let words = "a task still runs that one of its states may have started";
+        // The task is not stopped: its group and its time of creation fit the call, but it may belong to
+        // another run.
+        let words = "a task is still running that one of its states may have started";
         return unsettled(lease, words);
     }
-    // No work is known beside the execution, so its end is all that there is to wait for.
+    // Lockstep knows no other work than the execution, so the end of the execution is enough.
     if matches!(work, WorkObservation::NotNamed | WorkObservation::States(_)) {
         return Action::Recover {
             basis: RecoveryBasis::Seen,
@@ -230,8 +242,8 @@ fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp)
         return stopped(lease, work, execution);
     }
     Action::Stop {
-        // The mark is requested even if it is set: this work is to be stopped only if the lease has
-        // not been renewed since it was seen.
+        // The command is executed even if the mark is set: it fails if the lease was renewed since it
+        // was read, and then the work must not be stopped.
         commit: match lease.exit.is_committed() {
             true => Commitment::Done,
             false => Commitment::Ending,
@@ -245,7 +257,7 @@ fn ended(lease: &Lease, work: &WorkObservation, execution: &str, now: Timestamp)
     }
 }
 
-/// Returns the recovery of a holder whose work does not run.
+/// Returns the recovery of a holder of whose work nothing runs.
 fn stopped(lease: &Lease, work: &WorkObservation, execution: &str) -> Action {
     let (succeeded, end) = match work {
         WorkObservation::Tasks(tasks) => (

@@ -1,9 +1,13 @@
-//! Work that is the states of a workflow: of the holder's own execution, as in a woven workflow, or of another one.
+//! Evidence about work that consists of the states of a workflow: of the holder's own execution, as in a
+//! woven workflow, or of another workflow.
 //!
-//! Lockstep does not start that work, so it knows no group of its tasks. A task that a state waits for ends with the
-//! state, with exceptions: a call of RunTask that failed may have started a task, and a state that timed out, or was stopped
-//! because another one failed, may leave its task running. The history of the execution has the call, and ECS lists the
-//! tasks that fit it. The same history is read of a workflow that is the work of a holder.
+//! Lockstep does not start the tasks of such states, so they have no task group of Lockstep. Usually a
+//! task ends before the state that waits for it. There are two exceptions:
+//!
+//! - A failed call of RunTask may have started a task.
+//! - A state that timed out, or was stopped because another state failed, may leave its task running.
+//!
+//! The history of the execution contains the call, and ECS lists the tasks that fit it.
 
 use super::evidence::at_work;
 use super::{ABORT_SETTLES, Action, Evidence, ExecutionObservation, LIST_LAG, WorkObservation};
@@ -12,8 +16,9 @@ use crate::domain::{
     RecoveryBasis, Task, Timestamp,
 };
 
-/// Returns the execution whose history has to be read before `action` frees the permit: that of `holder`
-/// where its own states are the work, or the one that does the work. A success leaves nothing.
+/// Returns the execution whose history has to be read before `action` frees the permit: the execution
+/// `holder` if its own states are the work, or the execution that does the work. Returns `None` if that
+/// execution succeeded, because then it left no task running.
 pub(super) fn unread(
     holder: &ExecutionArn,
     lease: &Lease,
@@ -37,8 +42,9 @@ pub(super) fn unread(
     }
 }
 
-/// Returns the action on a holder that has reported the end of its states, while its execution runs.
-/// What follows those states is not under the lock, so nothing is stopped.
+/// Returns the action on a holder that has reported the end of its guarded states while its execution
+/// runs; `None` for any other holder. The states after the guarded ones are not under the lock, so
+/// nothing is stopped.
 pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option<Action> {
     let since = lease.exit.ending.as_ref().filter(|_| is_over(lease))?.since;
     if !matches!(evidence.work, WorkObservation::States(_)) {
@@ -50,7 +56,7 @@ pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option
         false => Action::Recover {
             basis: RecoveryBasis::Seen,
             succeeded: false,
-            evidence: "its states have ended, as it reported".into(),
+            evidence: "the execution reported that its guarded states have ended".into(),
         },
     })
 }
@@ -59,8 +65,9 @@ fn is_over(lease: &Lease) -> bool {
     lease.exit.cause() == Some(&EndingCause::Over)
 }
 
-/// Returns whether the failed call `start` may have created `task`, by the time: between the call and
-/// [`LIST_LAG`] after its failure. A task without a time may be of any call.
+/// Returns whether the failed call `start` may have created `task`: the task was created between the
+/// call and [`LIST_LAG`] after its failure, with [`CLOCK_SKEW`] before the call allowed for. A task
+/// without a time may belong to any call.
 #[must_use]
 pub fn may_be_of(task: &Task, start: &FailedStart) -> bool {
     task.created_at.is_none_or(|at| {

@@ -1,10 +1,10 @@
-//! The verdict on a holder, and what its readers take from it.
+//! The verdict on a holder, and what its users read from it.
 //!
 //! ```text
-//!  Check    acts on it
-//!  show     what a check would do now, or the first time at which it would do something
-//!  evict    whether the holder lives
-//!  settle   how the run ended
+//!  Check    executes the action
+//!  show     reports what a check would do now, or the first time at which it would do something
+//!  evict    asks whether the holder lives
+//!  settle   records how the run ended
 //! ```
 
 use super::{
@@ -13,56 +13,61 @@ use super::{
 };
 use crate::domain::{ExecutionDescription, Lease, Timestamp, UNCONFIRMED_MAX, rfc3339};
 
-/// The evidence about a holder, and the action that it demands.
+/// The evidence about a holder, and the action that follows from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The lease that was judged.
     pub lease: Lease,
-    /// The description of the execution as Step Functions gave it.
+    /// The description of the execution as Step Functions returned it.
     pub described: ExecutionObservation,
-    /// The evidence that was judged: an event or the lease may show more than the description.
+    /// The evidence that was judged. It may differ from the description, if an event or the lease shows
+    /// a newer state.
     pub evidence: Evidence,
-    /// Whether the end of the execution is older than the last sign of life, and may lag behind a
-    /// redrive.
+    /// Whether the description may lag behind a redrive: the described end of the execution is older
+    /// than the holder's last sign of life, or shows fewer redrives than the holder reported
+    /// ([`lags_behind`](super::lags_behind)).
     pub doubted: bool,
     /// What a check does now.
     pub action: Action,
 }
 
-/// What a check does about a holder that gives no further sign of life, and from when on.
+/// The next action on a holder that gives no further sign of life, and the time from which a check takes
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Next {
     /// The action.
     pub action: Action,
-    /// The earliest check that takes it; the time of the verdict, if it is that of the verdict itself.
+    /// The earliest time at which a check takes the action. It is the time of the verdict if the action
+    /// is that of the verdict.
     pub from: Timestamp,
 }
 
 /// Whether a holder lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// Its execution, its task or its work runs, or its lease is live and nothing shows its end. Contains the sign.
+    /// The holder's execution, task or work runs, or its lease is not dead and nothing shows its end.
+    /// Contains the sign of life.
     Alive(String),
-    /// It has ended, and nothing of it runs.
+    /// The holder has ended, and none of its work runs.
     Ended,
-    /// Its lease has ended, and there is no other evidence.
+    /// The holder's lease is dead, and there is no other evidence.
     Silent,
-    /// Its lease has ended, and a call that would show more failed. Contains why.
+    /// The holder's lease is dead, and a call that would show more failed. Contains why.
     Hidden(String),
 }
 
-/// How a run ended that had lost its permit and continued without it.
+/// The end of a run that had lost its permit and continued without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Over {
     /// Whether its work succeeded.
     pub succeeded: bool,
-    /// What shows it.
+    /// The evidence in words.
     pub evidence: String,
 }
 
 impl Verdict {
-    /// Returns what a check does to the holder next if nothing changes but the time; `None` if no check
-    /// does anything.
+    /// Returns the next action on the holder if the evidence does not change; `None` if no later check
+    /// would act.
     #[must_use]
     pub fn next(&self, now: Timestamp) -> Option<Next> {
         let mut times = self.turning_points();
@@ -74,7 +79,7 @@ impl Verdict {
         Some(Next { action, from })
     }
 
-    /// Returns the action under the same evidence at another time.
+    /// Returns the action on the same evidence at another time.
     fn at(&self, now: Timestamp) -> Action {
         let mut evidence = Evidence {
             execution: self.described.clone(),
@@ -84,7 +89,7 @@ impl Verdict {
         judge(&self.lease, &evidence, now)
     }
 
-    /// Returns the times at which [`judge`] may come to another action under the same evidence.
+    /// Returns the times at which [`judge`] may return another action on the same evidence.
     fn turning_points(&self) -> Vec<Timestamp> {
         let lease = &self.lease;
         let ends = |seen: &ExecutionDescription| {
@@ -151,16 +156,16 @@ impl Verdict {
         }
     }
 
-    /// Returns whether the execution of the holder is seen to have ended, whatever its work does.
+    /// Returns whether the execution of the holder is seen to have ended, whether its work runs or not.
     #[must_use]
     pub fn execution_has_ended(&self) -> bool {
         let seen = matches!(self.evidence.execution, ExecutionObservation::Seen(_));
         seen && !self.evidence.execution.is_running()
     }
 
-    /// Returns how the run ended, if it had lost its permit and continued without it. `None` while the
-    /// run or its work may still be running: such a run has no lease to renew, so its silence shows
-    /// nothing.
+    /// Returns how a run ended that had lost its permit and continued without it. Returns `None` while
+    /// the run or its work may still be running. Such a run has no lease to renew, so a missing
+    /// heartbeat shows nothing.
     #[must_use]
     pub fn over(self) -> Option<Over> {
         if self.evidence.execution.is_running() {
@@ -188,7 +193,8 @@ impl Evidence {
         own || !super::evidence::at_work(&self.work).is_empty()
     }
 
-    /// Returns why a call that would show the execution, the task or the work of the holder failed.
+    /// Returns why the call for the execution, the task or the work of the holder failed; `None` if all
+    /// calls succeeded.
     #[must_use]
     pub fn hidden(&self) -> Option<&str> {
         let execution = match &self.execution {

@@ -1,8 +1,8 @@
 //! A table in memory: the reference for the DynamoDB store.
 //!
-//! It evaluates guards and updates as the domain defines them, so it shows what the rendered
-//! expressions of the DynamoDB store have to do. One conformance suite runs on both, and random
-//! sequences of commands.
+//! The table evaluates guards and updates as the domain defines them, so it shows what the expressions
+//! of the DynamoDB store have to do. Tests run one conformance suite, and random sequences of commands,
+//! on both.
 
 use super::{
     Commit, DUE_PAGE, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage,
@@ -27,16 +27,16 @@ pub struct MemoryStore {
 pub struct LockItems {
     /// The record.
     pub record: Option<LockRecord>,
-    /// Its history, and the markers of run keys.
+    /// The history of the lock, and the markers of its run keys.
     pub runs: BTreeMap<RunId, Run>,
-    /// The acts on the lock, by the version that they wrote.
+    /// The acts on the lock, by the version of the record that each wrote.
     pub acts: BTreeMap<u64, Act>,
     /// The side items of waiters.
     pub waiters: BTreeMap<WaiterId, Waiter>,
 }
 
 impl LockItems {
-    /// Writes `change`, whole or not at all.
+    /// Writes `change` atomically.
     pub fn commit(&mut self, change: &Change) -> Commit {
         let mut found = Found::default();
         let mut failed = false;
@@ -54,7 +54,8 @@ impl LockItems {
         if let Some(drop) = &change.waiter {
             failed |= !drop.holds(self.waiters.get(&drop.id));
         }
-        // All guards are evaluated, as in a transaction: each that failed returns its item.
+        // As in a DynamoDB transaction, all guards are evaluated, and each failed guard returns its
+        // item.
         if failed {
             return Commit::Conflict(found);
         }
@@ -71,8 +72,8 @@ impl LockItems {
         Commit::Committed(self.record.clone().filter(|_| change.read_back))
     }
 
-    /// Writes the side item of a waiter, unless a newer one of that waiter exists. The time of the first
-    /// registration stays.
+    /// Writes the side item of a waiter, unless a newer one of that waiter exists. Keeps the time of the
+    /// first registration.
     pub fn register(&mut self, waiter: &Waiter) {
         let known = self.waiters.get(&waiter.id());
         if known.is_none_or(|known| known.since <= waiter.since) {
@@ -87,17 +88,17 @@ impl LockItems {
 }
 
 impl MemoryStore {
-    /// Puts a record, whatever it replaces.
+    /// Writes a record without a condition.
     pub fn put(&self, lock: LockKey, record: LockRecord) {
         self.lock().entry(lock).or_default().record = Some(record);
     }
 
-    /// Puts a run, whatever it replaces.
+    /// Writes a run without a condition.
     pub fn put_run(&self, lock: LockKey, id: RunId, run: Run) {
         self.lock().entry(lock).or_default().runs.insert(id, run);
     }
 
-    /// All items of `lock`.
+    /// Returns all items of `lock`.
     pub fn items(&self, lock: &LockKey) -> LockItems {
         self.lock().get(lock).cloned().unwrap_or_default()
     }

@@ -1,20 +1,19 @@
 //! The decision on an acquire.
 //!
-//! An acquire takes no permit from anybody. A holder whose lease is over keeps its place until
-//! `recover` frees it on evidence: the end of a lease shows that the holder did not renew it, and
-//! not that its work has stopped. So whether the lease of another holder is over does not matter
-//! here.
+//! An acquire takes no permit from another holder. A holder whose lease has expired keeps its permit
+//! until `recover` frees it on evidence: an expired lease shows that the holder did not renew it, and
+//! does not show that its work has stopped. So an acquire does not look at the leases of other holders.
 //!
 //! ```text
 //!  the run key has had a success ─▶ Duplicate
 //!  the caller holds a permit ─────▶ AlreadyHeld, under the same token
-//!  a holder has its run key ──────▶ Duplicate
+//!  a holder has its run key ──────▶ Duplicate, unless that holder is ending
 //!  the lock is closed ────────────▶ Frozen, Paused, or a place in the queue
 //!  another capacity in use ───────▶ PermitsMismatch, or a place in the queue
 //!  the caller waits ──────────────▶ keeps its place, Granted, or GaveUp
-//!  a permit is free, none waits ──▶ Granted; Duplicate while a run of its key is under way;
-//!                                   while that run is ending, as where no permit is free
-//!  its parent is in the way ──────▶ HeldByParent
+//!  a permit is free, none waits ──▶ Granted; Duplicate while a run with its run key runs;
+//!                                   while that run is ending, as if no permit were free
+//!  its parent holds a permit ─────▶ HeldByParent
 //!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement
 //! ```
 
@@ -36,7 +35,8 @@ pub(super) fn decide(
     now: Timestamp,
 ) -> Result<Transition, Refusal> {
     let terms = &acquire.terms;
-    // First, and without the record: the fast path learns of it from the marker alone.
+    // This comes first because it needs no record: on the fast path the conflict returns the marker
+    // alone.
     if let Some(refusal) = refuse_succeeded(seen, terms, now) {
         return Err(refusal);
     }
@@ -47,22 +47,22 @@ pub(super) fn decide(
         return Ok(held_already(&record, acquire, lease, now));
     }
     let waits_as = waits_as(&record, &terms.holder);
-    // A tick that was delivered twice neither waits for its own run nor replaces it. A place that was taken is
-    // kept: the run before may fail.
+    // A second delivery of the same event neither waits for its own run nor replaces it. A caller that
+    // is in the queue already keeps its place, because the run with its run key may fail.
     if waits_as.is_none()
         && let Some((run_key, holder, lease)) = under_way(&record, terms)
     {
         let run = Run::started(holder.clone(), lease.token, Some(run_key.clone()));
         return Err(duplicate(run_key, run));
     }
-    // A place that was taken is kept, although the lock was closed since: the resume hands the
-    // permit over.
+    // A caller that is in the queue keeps its place, even if the lock has been paused or frozen since.
+    // The resume hands the permit over.
     let when_full = match waits_as {
         Some(_) => acquire.when_full,
         None => when_full(&record, acquire, now)?,
     };
-    // Two callers that differ in the capacity would each grant by their own. The second waits until no run holds
-    // a permit, which is when the capacity can change, or is refused by name.
+    // If two callers expect different capacities, each would grant permits by its own. So the second
+    // waits until no run holds a permit, because only then may the capacity change, or is refused.
     let waits = matches!(when_full, WhenFull::Queue { .. }) || waits_as.is_some();
     if record.permits != terms.permits && !waits {
         return Err(Refusal::PermitsMismatch {
@@ -74,14 +74,15 @@ pub(super) fn decide(
     if let Some(id) = waits_as {
         return Ok(wait_on(&record, seen, acquire, &id, now));
     }
-    // A free permit beside waiters belongs to the first of them, who is let in by a hand-over: no
-    // run passes the queue.
+    // If runs wait, a free permit belongs to the first waiter, which gets it by a hand-over. No run
+    // overtakes the queue.
     let fits = record.permits == terms.permits;
     let has_turn = record.queue.is_empty() && record.can_grant(now) && is_free && fits;
     if has_turn {
         match refuse_running(&record, seen, terms, now) {
             Ok(()) => return Ok(granted(&record, seen, acquire, None, now)),
-            // A run of its key is being stopped: a free permit is as good as a held one until its end.
+            // A run with the same run key is being stopped. Until its end the caller is treated as if no
+            // permit were free.
             Err(Refusal::Held { .. }) => {}
             Err(refusal) => return Err(refusal),
         }
@@ -92,8 +93,8 @@ pub(super) fn decide(
     }
     match when_full {
         WhenFull::Refuse => Err(no_permit(&record, now)),
-        // The deadline is a time that the workflow computed once. A retry or a late call does not
-        // wait longer for it, and must leave no place that nothing waits for.
+        // `wait_until` is a point in time that the workflow computed once. A call after it, by a retry
+        // or because it was delayed, must not leave a place in the queue for which no state waits.
         WhenFull::Queue { .. } | WhenFull::Replace if acquire.has_given_up(now) => {
             Ok(Transition::unchanged(gave_up(&record)))
         }
@@ -102,9 +103,8 @@ pub(super) fn decide(
         }
         WhenFull::Queue { most } => {
             let mut transition = join(&record, &WaiterId::of(&terms.holder), now);
-            // A write that creates the record or changes the capacity depends on the record's
-            // version, and so does a place at a paused lock that the caller would not take at an
-            // open one.
+            // The fast write is not valid if the write creates the record or changes the capacity, or if
+            // the caller waits only because the lock is paused.
             let alike = acquire.when_full == when_full;
             let alike = alike && (record.gate.mode == Mode::Open || acquire.waits_paused(most));
             let plain = matches!(record, Cow::Borrowed(_)) && is_free && alike && fits && !has_turn;
@@ -116,25 +116,28 @@ pub(super) fn decide(
     }
 }
 
-/// Returns whether the caller gets the grant of `lease` again. Work of a grant that is ending may still
-/// run, so the caller waits for its end like any other run; a redrive since goes on under its grant,
-/// unless a stop is committed.
+/// Returns whether the caller gets the grant of `lease` again:
+///
+/// - if the holder is not ending, or
+/// - if it is ending, its execution was redriven since, and no stop is committed.
+///
+/// Otherwise work of the grant may still run, and the caller waits for its end like any other run.
 fn is_kept(lease: &Lease, terms: &Terms) -> bool {
     lease.exit.ending.is_none() || !lease.exit.is_committed() && terms.redrives > lease.redrives
 }
 
-/// Returns the short name of `holder`, if it waits. The name is a hash, which a lock without waiters
-/// needs none of.
+/// Returns the short name of `holder` if it is in the queue. The hash is computed only if the lock has
+/// waiters.
 fn waits_as(record: &LockRecord, holder: &HolderId) -> Option<WaiterId> {
     let id = (!record.queue.is_empty()).then(|| WaiterId::of(holder));
     id.filter(|id| record.queue.contains_key(id))
 }
 
-/// Returns the record, with `permits` where no holder or waiter relies on another capacity. A lock
-/// without one begins as new locks do: open, or paused with all others.
+/// Returns the record, with the capacity `permits` if the lock has no holder and no waiter. Of a lock
+/// without a record, returns a new record: open, or paused if all locks are paused.
 ///
-/// Borrowed if the capacity stays. An owned record is one that the write changes, and so one whose
-/// write depends on the version that was seen.
+/// The record is borrowed if its capacity does not change. If it is owned, the write also changes the
+/// capacity or creates the record, so it depends on the version that was seen.
 fn with_capacity(seen: &Snapshot, permits: Permits) -> Cow<'_, LockRecord> {
     match &seen.record {
         Some(record) if record.permits == permits || !record.is_idle() => Cow::Borrowed(record),
@@ -150,19 +153,18 @@ fn with_capacity(seen: &Snapshot, permits: Permits) -> Cow<'_, LockRecord> {
     }
 }
 
-/// A holder that acquires again gets the same grant. An expired lease is renewed under the same
-/// token, because no other run has taken the permit over. A waiter confirms its hand-over with this
-/// request.
+/// Returns the same grant to a holder that acquires again. An expired lease is renewed under the same
+/// token, because no other run got the permit. A waiter confirms its hand-over with this request.
 fn held_already(
     record: &LockRecord,
     acquire: &Acquire,
     lease: &Lease,
     now: Timestamp,
 ) -> Transition {
-    // A redrive before the work began asks anew: its count has to be in the lease, or the end of
-    // the attempt before would be taken for the end of this one.
+    // An execution that was redriven before its work began acquires again. The lease must contain the
+    // new number of redrives, or the end of the previous attempt would count as the end of this one.
     let redriven = acquire.terms.redrives > lease.redrives;
-    // The answer that told it of its grant was lost: its time begins now.
+    // If the answer with the grant was lost, the time limits of the run begin now.
     let learned = lease.learned(now);
     let learned = learned.filter(|_| !redriven && lease.call.is_none());
     let is_new = learned.is_some();
@@ -170,15 +172,15 @@ fn held_already(
         true => lease.restarted(Restart::Redriven(acquire.terms.redrives), now),
         false => learned.unwrap_or_else(|| lease.clone()),
     };
-    // A run that is over its time is not renewed by asking again: its stale policy is applied by
-    // its next heartbeat, or by recovery.
+    // A run that exceeded a limit does not get a new lease by asking again. Its next heartbeat, or
+    // recovery, applies its stale policy.
     let good = lease.is_live(now) || lease.is_spent(now).is_some();
     let called = lease.call.is_some();
     let (lease, next) = match good && !called && !redriven && !is_new {
         true => (lease.clone(), None),
         false => {
             let lease = match good {
-                // The time until the waiter confirmed its hand-over does not count as the run's.
+                // The time until the waiter confirmed its hand-over does not count as run time.
                 _ if called && lease.is_limited() => {
                     lease.restarted(Restart::Excused, now).confirmed()
                 }
@@ -198,7 +200,7 @@ fn held_already(
     }
 }
 
-/// A waiter repeats its request: it keeps its place, is granted a permit, or gives up.
+/// Decides on a repeated request of a waiter: it keeps its place, is granted a permit, or gives up.
 fn wait_on(
     record: &LockRecord,
     seen: &Snapshot,
@@ -206,8 +208,8 @@ fn wait_on(
     id: &WaiterId,
     now: Timestamp,
 ) -> Transition {
-    // A waiter may be granted here and by a hand-over. Both depend on its ticket, so only one of
-    // them is written.
+    // A waiter may be granted a permit here and by a hand-over. Both writes depend on its ticket, so
+    // only one of them succeeds.
     let is_first = record.first_waiter().is_some_and(|(first, _)| first == id);
     let key_is_free = refuse_running(record, seen, &acquire.terms, now).is_ok();
     let is_free = !record.holders.contains_key(&acquire.terms.holder);
@@ -217,14 +219,14 @@ fn wait_on(
     }
     if acquire.has_given_up(now) {
         let mut builder = TransitionBuilder::of(record);
-        // The state that waits with this task token is the caller's own, and ends with this answer.
+        // The waiting state that has this task token is the caller's own, and ends with this answer.
         builder.leave_queue(id, None);
         let outcome = gave_up(&builder.next);
         return builder.finish(outcome, now);
     }
     let mut transition = Transition::unchanged(queued(record, id));
-    // The write that freed the permit has its hand-over as an effect. The function may have died
-    // before it, so the waiter that asks next has it made up for.
+    // The write that freed the permit has a hand-over as its effect. The function may have died before
+    // the hand-over, so the next waiter that asks executes it again.
     if record.can_grant(now) {
         transition.effects.push(Effect::HandOver);
     }
@@ -234,8 +236,7 @@ fn wait_on(
     transition
 }
 
-/// Returns the grant of a permit that is free. The token is the time of the grant, or one more than the
-/// last where the clock stepped back, so that tokens grow in any case.
+/// Returns the grant of a free permit to the caller.
 fn granted(
     record: &LockRecord,
     seen: &Snapshot,
@@ -249,7 +250,7 @@ fn granted(
     let mut builder = TransitionBuilder::of(record);
     match waited_as {
         Some(id) => builder.leave_queue(id, None),
-        // A waiting state has registered before the lock was known to be free.
+        // A waiting state has registered its side item before the decision.
         None if acquire.task_token.is_some() => {
             builder.drop_side_item(&WaiterId::of(&acquire.terms.holder));
         }
@@ -262,8 +263,8 @@ fn granted(
     builder.finish(Outcome::Granted { lease }, now)
 }
 
-/// Returns a place at the end of the queue. A lock that is not due becomes so, as by the write without a
-/// read (`DueUnlessSet`): both leave the same record.
+/// Returns the write of a place at the end of the queue. A lock that is not due becomes due at once, as
+/// with `DueUnlessSet` on the fast path, so that both paths leave the same record.
 fn join(record: &LockRecord, id: &WaiterId, now: Timestamp) -> Transition {
     let mut next = record.clone();
     next.last_ticket = next.last_ticket.behind();
@@ -289,7 +290,8 @@ fn gave_up(record: &LockRecord) -> Outcome {
     }
 }
 
-/// A lock that only rests has no holder to name: the caller learns when it may be granted.
+/// Returns the refusal of a caller without a permit: `TooSoon` with the end of the rest if the lock only
+/// rests, and `Held` with the holders otherwise.
 fn no_permit(record: &LockRecord, now: Timestamp) -> Refusal {
     if record.queue.is_empty() && record.has_room() && record.gate.not_before > now {
         return Refusal::TooSoon {
@@ -311,8 +313,11 @@ fn queue_full(record: &LockRecord, most: usize) -> Refusal {
     }
 }
 
-/// Returns what the caller does without a free permit. A closed lock refuses it: a frozen one always,
-/// because a wait may be in vain, and a paused one unless the caller waits for the resume.
+/// Returns what the caller does if no permit is free.
+///
+/// # Errors
+/// - [`Refusal::Frozen`] if the lock is frozen, because the caller might wait in vain.
+/// - [`Refusal::Paused`] if the lock is paused, unless the caller waits for the resume.
 fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<WhenFull, Refusal> {
     let (note, until) = match &record.gate.mode {
         mode if mode.is_open(now) => return Ok(acquire.when_full),
@@ -335,16 +340,16 @@ fn when_full(record: &LockRecord, acquire: &Acquire, now: Timestamp) -> Result<W
 /// Returns the refusal of a run whose run key had a success within its retention; `None` without a run
 /// key.
 pub(super) fn refuse_succeeded(seen: &Snapshot, terms: &Terms, now: Timestamp) -> Option<Refusal> {
-    // Judged by the time in the item and not by whether the item is there: TTL deletes late.
+    // The end of the retention in the item decides, because DynamoDB's TTL deletes items late.
     let run_key = terms.run_key.clone()?;
     let run = seen.runs.get(&RunId::Key(run_key.clone()));
     let run = Box::new(run.filter(|run| run.is_success(now))?.clone());
     Some(Refusal::Duplicate { run_key, run })
 }
 
-/// Refuses a run whose run key has another run under way, with or without its permit. If that run
-/// is ending, whether it leaves the key free is not known yet, and the refusal is that of a held
-/// lock.
+/// Refuses a run if another run with the same run key is still running, with or without a permit. If
+/// that run is ending, it is not known yet whether it leaves the key free: then the refusal is that of a
+/// held lock.
 fn refuse_running(
     record: &LockRecord,
     seen: &Snapshot,
@@ -358,8 +363,8 @@ fn refuse_running(
         Some((_, lease)) if lease.exit.ending.is_some() => return Err(no_permit(record, now)),
         Some((holder, lease)) => Run::started(holder.clone(), lease.token, Some(run_key.clone())),
         None => {
-            // No holder has the key, but its marker may be open: a run that lost its permit under
-            // `yield` and works on. Its key is taken until its end is known.
+            // No holder has the run key, but its marker may be open: the run lost its permit under
+            // `yield` and continues. The key is taken until the end of that run is known.
             let marker = seen.runs.get(&RunId::Key(run_key.clone()));
             match marker.filter(|run| run.runs_on(terms.retention, now)) {
                 Some(run) => run.clone(),
@@ -370,7 +375,8 @@ fn refuse_running(
     Err(duplicate(run_key, run))
 }
 
-/// Returns the run of the caller's key that has a permit and is not ending.
+/// Returns the other holder with the caller's run key that is not ending, with the key and the lease;
+/// `None` if there is none.
 fn under_way<'a>(
     record: &'a LockRecord,
     terms: &'a Terms,

@@ -1,12 +1,12 @@
-//! Builds a transition: ends leases, hands permits over, writes the history.
+//! Builds transitions: ends leases, grants permits and hands them over, and writes the history.
 //!
-//! A transition is one write, so all that must be true together is built here together: that a
-//! lease ends, that the history has its end, that the first waiter has the permit, and that its
-//! side item is gone. A crash leaves all of it or none. What other services have to be called for
-//! is an [`Effect`], which may be lost: the sweep finds a hand-over whose wake-up was not sent.
+//! A transition is one write. It contains everything that must change together: the end of a lease, the
+//! entry in the history, the grant to the first waiter, and the deletion of that waiter's side item. A
+//! crash leaves all of these changes or none. Calls to other services are an [`Effect`]. An effect may
+//! be lost; for example, the sweep finds a hand-over whose wake-up was not sent.
 //!
-//! One waiter is let in by a write, because only the side item of one is read. The rest is left to
-//! [`Effect::HandOver`], which ends in another write.
+//! A write grants a permit to at most one waiter, because only one side item is read.
+//! [`Effect::HandOver`] executes another write for the next waiter.
 
 use crate::domain::history::{end_run, start_run};
 use crate::domain::{
@@ -23,13 +23,14 @@ pub(super) struct TransitionBuilder<'a> {
     pub(super) effects: Vec<Effect>,
     /// The side item that the write deletes.
     waiter: Option<WaiterDrop>,
-    /// What the decision relies on beside the mode, the capacity and the queue: see `narrow_guard`.
+    /// The clauses of `narrow_guard` that depend on the leases and the waiter of this decision.
     narrow: Vec<Clause>,
-    /// Whether a waiter was let in. Only such a write has a narrower guard.
+    /// Whether a waiter was granted a permit. Only such a write may have a narrow guard.
     admitted: bool,
 }
 
 impl<'a> TransitionBuilder<'a> {
+    /// Starts a transition from the record `before`.
     pub(super) fn of(before: &'a LockRecord) -> Self {
         Self {
             before,
@@ -42,10 +43,11 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// Ends the lease of `holder`, and writes `end` into the history.
+    /// Removes the lease of `holder`, and writes `end` into the history.
     ///
-    /// A record that was put back from a backup may have the lease of a run that has ended since. What the
-    /// history then has of that run, or of the next one with its key, stays.
+    /// A record that was restored from a backup may contain the lease of a run that has ended since. An
+    /// entry or marker that already has that end, or belongs to the next run with the run key, stays as
+    /// it is.
     pub(super) fn close(
         &mut self,
         seen: &Snapshot,
@@ -54,14 +56,14 @@ impl<'a> TransitionBuilder<'a> {
         end: RunEnd,
         retention: Retention,
     ) {
-        // The lease is compared as a whole: the entry in the history is built from it.
+        // The guard compares the whole lease, because the entry in the history is built from it.
         self.next.holders.remove(holder);
         self.narrow
             .push(Clause::LeaseSame(holder.clone(), Box::new(lease.clone())));
-        // A later heartbeat reads from it whether its grant may be reinstated, or its run continues
-        // without.
-        // Only an execution of Step Functions has a heartbeat state, and only such a run can be
-        // redriven. After a success there is nothing to go on with, and the state has to end.
+        // From the lease in the entry, a later heartbeat decides whether its grant is reinstated, or
+        // whether its run continues without a permit. Only an execution has a heartbeat state, and only
+        // an execution can be redriven. After a success nothing is reinstated, but the heartbeat state
+        // still has to end, so the entry contains its task token.
         let succeeded = end.outcome == RunOutcome::Succeeded;
         let redrivable = lease.beat.is_some() && !succeeded;
         let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
@@ -80,7 +82,7 @@ impl<'a> TransitionBuilder<'a> {
         self.next.due_if_idle();
     }
 
-    /// Grants a permit to `terms` under `lease`.
+    /// Grants a permit to the holder of `terms` with `lease`.
     pub(super) fn grant(&mut self, seen: &Snapshot, terms: &Terms, lease: Lease, now: Timestamp) {
         let next = &mut self.next;
         if let Some(every) = terms.expect_every
@@ -102,32 +104,32 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// Opens the marker of a run key. One transaction may write an item once, so the marker of a
-    /// run that ends in this very write is changed in place.
+    /// Opens the marker of a run key. A transaction may write an item only once, so if this write also
+    /// ends a run with the same run key, the write of that marker is replaced.
     fn mark(&mut self, seen: &Snapshot, marker: RunWrite, retention: Retention, now: Timestamp) {
         let ending = self
             .runs
             .iter_mut()
             .find(|(_, write)| write.id == marker.id);
         if let Some((_, ending)) = ending {
-            // The run that ends here has the same key and did not succeed: one write makes the
-            // marker the new run's.
+            // The run that ends has the same run key and did not succeed. The marker becomes that of the
+            // new run.
             ending.run = marker.run;
             return;
         }
-        // An open marker that does not keep its key taken is left over from an earlier run.
+        // An open marker that no longer keeps its run key taken was left by an earlier run.
         let left = seen.runs.get(&marker.id);
         let left = left.filter(|run| run.end.is_none() && !run.runs_on(retention, now));
-        // `NotTaken` refuses every open marker, and nothing ends this one any more. It is replaced
-        // only as it was read, under its own token.
+        // `NotTaken` fails on every open marker, and no command will close this one. The guard requires
+        // the token that was read, so only this marker is replaced.
         let guard = left.map_or(RunGuard::NotTaken(now), |run| {
             RunGuard::RunningUnder(run.token)
         });
         self.runs.push((guard, marker));
     }
 
-    /// Takes a waiter out of the queue. `seen` is its side item, if the write must fail when that
-    /// has changed.
+    /// Takes a waiter out of the queue, and deletes its side item. With `seen`, the write fails if the
+    /// side item has changed since it was read as `seen`.
     pub(super) fn leave_queue(&mut self, id: &WaiterId, seen: Option<&Waiter>) {
         self.next.queue.remove(id);
         self.spare_replaced_by(id);
@@ -138,11 +140,11 @@ impl<'a> TransitionBuilder<'a> {
         self.next.due_if_idle();
     }
 
-    /// Withdraws the replacement of a holder by a run that waits no longer, unless the stop is
-    /// committed.
+    /// Removes the mark `replaced_by` from holders that were to be replaced by a run that no longer
+    /// waits, unless their stop is committed.
     ///
-    /// A holder is stopped only for a run that still waits. A stop that is committed goes on: the
-    /// holder's heartbeats are refused already.
+    /// A holder is stopped only for a run that still waits. A committed stop continues, because the
+    /// holder's heartbeats are already refused.
     fn spare_replaced_by(&mut self, id: &WaiterId) {
         for (holder, lease) in &mut self.next.holders {
             let by_this = lease.exit.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
@@ -154,7 +156,7 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// Deletes the side item of a caller that was answered without a place in the queue.
+    /// Deletes the side item of a caller that is answered without a place in the queue.
     pub(super) fn drop_side_item(&mut self, id: &WaiterId) {
         self.waiter = Some(WaiterDrop {
             id: id.clone(),
@@ -162,12 +164,11 @@ impl<'a> TransitionBuilder<'a> {
         });
     }
 
-    /// Hands a free permit over to the first waiter, or sends that waiter away with the reason. One
-    /// waiter at a time: the rest is left to [`Effect::HandOver`].
+    /// Hands a free permit over to the first waiter, or dismisses that waiter with the reason.
+    /// [`Effect::HandOver`] does the same for the next waiter.
     ///
-    /// Changes nothing where no permit may be granted, and where the first waiter has to wait for
-    /// something that only a later write shows. Those behind it wait too: the order of the tickets
-    /// is kept.
+    /// Changes nothing if no permit may be granted, or if the first waiter has to wait for the end of a
+    /// holder. The waiters behind it wait too, because permits are granted in the order of the tickets.
     pub(super) fn let_in(&mut self, seen: &Snapshot, now: Timestamp) {
         let first = self.next.first_waiter();
         let Some((id, ticket)) = first.map(|(id, ticket)| (id.clone(), ticket)) else {
@@ -176,8 +177,8 @@ impl<'a> TransitionBuilder<'a> {
         if !self.next.can_grant(now) {
             return;
         }
-        // The first waiter may be another one than was read, because the write itself has changed
-        // the queue. Its hand-over is a command of its own, which reads it.
+        // If this write has changed the queue, the first waiter is not the one whose side item was read.
+        // Another command reads that side item and hands the permit over.
         let item = match &seen.waiter {
             Some((known, item)) if *known == id => item.as_ref(),
             _ => {
@@ -186,19 +187,19 @@ impl<'a> TransitionBuilder<'a> {
             }
         };
         match item {
-            // It expects another capacity than the holders have, so it waits until the lock has none. Its turn shows
-            // whether it lives; until then, only its silence does.
+            // The waiter expects another capacity than the lock has, so it waits until the lock has no
+            // holder. If it has been silent for too long, it is dismissed.
             Some(waiter) if self.expects_another(waiter) && !waiter.is_silent(now) => return,
             Some(waiter) if self.expects_another(waiter) => {
                 let dismissal = Effect::Dismiss(waiter.clone(), Dismissal::GaveUp);
                 self.effects.push(dismissal);
                 self.leave_queue(&id, item);
             }
-            // Whether its run key is taken, and whether its own name is free, is known only when
-            // the run before it has ended.
+            // The run before has to end first: then it is known whether the waiter's run key is taken,
+            // and the waiter's own name is free.
             Some(waiter) if self.next.awaited_by(&waiter.terms).is_some() => return,
-            // Its own earlier grant ends with this write, which cannot end and begin one under the
-            // same name.
+            // This write ends an earlier grant of the waiter itself. It cannot also make a new grant for
+            // the same holder.
             Some(waiter) if self.before.holders.contains_key(&waiter.terms.holder) => {
                 self.effects.push(Effect::HandOver);
                 return;
@@ -212,8 +213,8 @@ impl<'a> TransitionBuilder<'a> {
                     let token = FencingToken::next(self.next.last_token, now);
                     let lease = waiter.lease(token, now);
                     self.narrow.extend([
-                        // It is still first: tickets only grow at the end, and `FrontIs` rules out
-                        // a run that joined the front.
+                        // With this ticket the waiter is still the first: other waiters join the end,
+                        // and `FrontIs` fails if a run joined the front.
                         Clause::TicketIs(id.clone(), ticket),
                         Clause::NotHeldBy(waiter.terms.holder.clone()),
                         Clause::TokenNewer(token),
@@ -225,7 +226,7 @@ impl<'a> TransitionBuilder<'a> {
                     self.admitted = true;
                 }
             },
-            // Without its side item, the holder and the terms of the waiter are unknown.
+            // Without the side item, the name and the terms of the waiter are unknown.
             None => self.leave_queue(&id, None),
         }
         if self.next.can_grant(now) && !self.next.queue.is_empty() {
@@ -233,13 +234,13 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// Returns whether the waiter counts on another capacity than the lock has while runs hold it.
+    /// Returns whether the waiter expects another capacity than the lock has, and the lock has a holder.
     fn expects_another(&self, waiter: &Waiter) -> bool {
         waiter.terms.permits != self.next.permits && !self.next.holders.is_empty()
     }
 
-    /// Returns why the first waiter is not granted the permit; `None` if it is. Its run key was free
-    /// when it joined, or under way, and another run may have succeeded with it since.
+    /// Returns why the first waiter is dismissed; `None` if it is granted the permit. Another run may
+    /// have taken the waiter's run key, or succeeded with it, since the waiter joined.
     fn why_not(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
         if waiter.has_given_up(now) {
             return Some(Dismissal::GaveUp);
@@ -250,8 +251,8 @@ impl<'a> TransitionBuilder<'a> {
             return Some(Dismissal::Duplicate(Box::new(run)));
         }
         let id = RunId::Key(key.clone());
-        // The marker as this write leaves it counts before the one that was read: the run that ends
-        // here may be the one with the key.
+        // A marker in this write takes precedence over the marker that was read, because the run that
+        // ends in this write may have the waiter's run key.
         let ending = self.runs.iter().find(|(_, write)| write.id == id);
         let ending = ending.map(|(_, write)| &write.run);
         let done = ending.or(seen.runs.get(&id));
@@ -260,8 +261,8 @@ impl<'a> TransitionBuilder<'a> {
         Some(Dismissal::Duplicate(Box::new(done.clone())))
     }
 
-    /// Returns the transition. A waiter that is left beside a free permit makes the lock due, so that
-    /// the sweep makes up for a hand-over that is lost.
+    /// Returns the transition. If a permit is free and a run waits, the lock becomes due, so that the
+    /// sweep hands the permit over if the effect is lost.
     pub(super) fn finish(mut self, outcome: Outcome, now: Timestamp) -> Transition {
         self.next.due_for_waiters(now);
         let narrow_guard = self.narrow_guard(now);
@@ -274,8 +275,8 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// As [`Self::finish`], without a write where nothing has changed. A hand-over that has to be
-    /// executed again is an effect in any case.
+    /// Returns the transition as [`Self::finish`] does, or one that writes nothing if the record has not
+    /// changed. Both have the effects.
     pub(super) fn finish_if_changed(self, outcome: Outcome, now: Timestamp) -> Transition {
         if self.next == *self.before {
             return Transition {
@@ -286,19 +287,20 @@ impl<'a> TransitionBuilder<'a> {
         self.finish(outcome, now)
     }
 
-    /// Returns the guard of a permit that passes from one holder to the first waiter: it allows arrivals
-    /// at the end of the queue and heartbeats of other holders to be written in between.
+    /// Returns a guard for the write that hands a permit from one holder to the first waiter. It allows
+    /// new waiters at the end of the queue and heartbeats of other holders to be written between the
+    /// read and this write.
     ///
-    /// `None` where the decision is right only for the version that was seen. A release under such
-    /// a guard gets through a storm of arrivals, each of which writes the record. A property test
-    /// holds the guard to it: where it still holds on a newer record, `decide` would do the same
-    /// there.
+    /// Returns `None` if the decision is valid only for the version that was seen. With this guard a
+    /// release succeeds even while many runs join the queue, each with a write of the record. A property
+    /// test checks that if the guard holds on a newer record, `decide` makes the same decision there.
     fn narrow_guard(&self, now: Timestamp) -> Option<Guard> {
-        // An update assigns `due` as a value, which must not undo what was written in between.
+        // The update assigns `due` as a value, and must not overwrite a value that was written in
+        // between.
         let same_due = self.next.due == self.before.due;
         let one_for_one = self.admitted && self.next.holders.len() == self.before.holders.len();
-        // With a permit left, an acquire written in between would be granted as well. Whether a pause is
-        // over is no clause.
+        // If a permit were left, an acquire could be granted in between. No clause expresses that a
+        // pause has expired, so the mode must be open.
         if !same_due
             || !one_for_one
             || self.next.has_room()
@@ -316,7 +318,8 @@ impl<'a> TransitionBuilder<'a> {
             Clause::DueIs(self.before.due),
         ];
         if self.before.permits != Permits::ONE {
-            // A release written in between leaves a permit for one more waiter, without a hand-over.
+            // If a release were written in between, a permit would be free for one more waiter, and no
+            // hand-over would follow.
             clauses.push(Clause::AtCapacity);
         }
         clauses.extend(self.narrow.iter().cloned());

@@ -1,21 +1,22 @@
-//! Marks holders that are about to leave: a stop in two steps, and holders that are ending.
+//! Marks holders that are about to leave: suspects, holders that are ending, and holders whose stop is
+//! committed.
 //!
 //! ```text
-//!  live ── lease over ──▶ suspect ── a heartbeat's time ──▶ stop committed ──▶ stopped ──▶ recover
+//!  live ── lease dead ──▶ suspect ── a heartbeat's time ──▶ stop committed ──▶ stopped ──▶ recover
 //!   ▲                        │       (10 s at least)         heartbeats are refused
 //!   └─────── heartbeat ──────┘
 //! ```
 //!
-//! An outage of the table that is longer than a lease ends every lease, while every holder is well.
-//! The mark gives each holder the time to renew. The commit names the lease that was judged, so a
-//! heartbeat that comes first voids the stop.
+//! If the table is unavailable for longer than a lease, every lease expires although every holder is
+//! alive. The mark as a suspect gives each holder time to renew its lease. The commit names the version
+//! of the lease that was judged, so a heartbeat that is written first voids the stop.
 
 use crate::domain::{
     AuditNote, EndingCause, Exit, ExitStep, Lease, LeaseVersion, LockRecord, Mark, Outcome,
     Snapshot, StopReason, Timestamp, Transition, WaiterId,
 };
 
-/// Marks the holder, which keeps its permit. A repetition changes nothing.
+/// Marks the holder. It keeps its permit. A repeated command changes nothing.
 pub(super) fn decide(seen: &Snapshot, mark: &Mark, now: Timestamp) -> Transition {
     let record = seen.record.as_ref();
     let held = record.and_then(|r| Some((r, r.lease(&mark.holder, mark.token)?)));
@@ -36,7 +37,7 @@ pub(super) fn decide(seen: &Snapshot, mark: &Mark, now: Timestamp) -> Transition
                 ..lease.clone()
             };
             let mut next = record.clone();
-            // The sweep continues a stop that died with its function.
+            // If the function dies before it stops the holder, the sweep stops it.
             next.due_by(lease.next_check(&next.gate.mode));
             next.holders.insert(mark.holder.clone(), lease);
             Transition::to(next, Outcome::Done)
@@ -46,9 +47,9 @@ pub(super) fn decide(seen: &Snapshot, mark: &Mark, now: Timestamp) -> Transition
     }
 }
 
-/// What a mark does to the exit of a holder.
+/// Result of a mark.
 enum Marked {
-    /// The exit with the mark.
+    /// The mark is set. Contains the new exit of the holder.
     Now(Exit),
     /// An earlier call has set the mark.
     Already,
@@ -59,7 +60,7 @@ enum Marked {
 /// Marks a holder as a suspect: its lease has expired, and its execution runs. A heartbeat clears the mark.
 fn suspect(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
     let silent = is_same(seen, lease) && lease.is_dead(now);
-    // A mark that stands keeps its time, which would start again with each check.
+    // An existing mark keeps its time. Otherwise each check would start the time again.
     if !silent || lease.exit.suspect.is_some() {
         return Marked::Void;
     }
@@ -80,8 +81,8 @@ fn ending(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
     }
 }
 
-/// Commits the stop, after which heartbeats are refused. A heartbeat that comes first voids the
-/// stop of a stale holder. It does not void the stop of a replaced holder.
+/// Commits the stop. Later heartbeats are refused. A heartbeat that is written first voids the stop of a
+/// stale holder, and does not void the stop of a replaced holder.
 fn stop(
     record: &LockRecord,
     lease: &Lease,
@@ -90,11 +91,11 @@ fn stop(
     now: Timestamp,
 ) -> Marked {
     let holds = match reason {
-        // All of it is asked again under the lease as it is now: the evidence is older than this
+        // The conditions are checked again on the present lease, because the evidence is older than this
         // write.
         StopReason::Stale => is_same(seen, lease) && lease.staleness(now).is_some(),
-        // A replaced holder may renew as often as it likes, so its version does not matter. What
-        // matters is that the run it is stopped for still waits, and could be let in by that alone.
+        // A holder that is to be replaced may renew its lease, so the version does not matter. The stop
+        // requires that the replacer still waits, and that the lock could grant it the permit at once.
         StopReason::Replaced => {
             let replacer = lease.exit.replaced_by.as_ref().map(WaiterId::of);
             let waits = replacer.is_some_and(|id| record.queue.contains_key(&id));
@@ -107,10 +108,10 @@ fn stop(
     }
 }
 
-/// Commits the stop of a holder that an operator evicts, whatever its lease is.
+/// Commits the stop of a holder that an operator evicts, whether its lease is live or not.
 fn evict(lease: &Lease, audit: &AuditNote, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
-    // A holder that is being stopped for another reason gets the operator's note all the same: the
-    // history has the eviction.
+    // If the holder is being stopped for another reason, the operator's note is set too, so that the
+    // history shows the eviction.
     if lease.exit.evicted().is_some() {
         return Marked::Already;
     }
@@ -121,13 +122,14 @@ fn evict(lease: &Lease, audit: &AuditNote, seen: Option<LeaseVersion>, now: Time
     Marked::Now(lease.exit.ending(cause, now))
 }
 
-/// Returns whether the lease is as it was seen.
+/// Returns whether the lease still has the version `seen`. Without a version every lease counts as
+/// unchanged.
 fn is_same(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
     seen.is_none_or(|seen| seen == lease.version())
 }
 
-/// Returns whether a heartbeat since `seen` voids the evidence that was gathered then: the execution was
-/// redriven. A mark that another check has set since does not.
+/// Returns whether the evidence that was gathered under `seen` is void, because the lease was renewed or
+/// the execution was redriven since. A mark as ending that another check has set since does not void it.
 fn is_void(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
     let ending = lease.exit.ending.is_some();
     seen.is_some_and(|seen| LeaseVersion { ending, ..seen } != lease.version())

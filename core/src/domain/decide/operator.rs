@@ -1,9 +1,9 @@
-//! An operator's orders: pause, resume, drop a waiter, clear a rest, forget a run key, a start. Each leaves an entry in the
-//! history.
+//! Acts of operators: pause, resume, drop a waiter, clear a rest, free a run key, start a run. Each act
+//! leaves an entry in the history.
 //!
-//! Each order but a start can be repeated: what is as ordered already is left unchanged, without a second
-//! entry. The entries are under the version of the record that the order wrote, which no other
-//! write has, so an order is in the history once.
+//! Each act but a start can be repeated: if the lock is in the requested state already, nothing is
+//! written, and the history gets no second entry. The key of an entry is the version of the record that
+//! the act wrote. Each write has its own version, so an act is in the history once.
 
 use super::builder::TransitionBuilder;
 use crate::domain::history::ended;
@@ -13,19 +13,19 @@ use crate::domain::{
     Snapshot, StalePolicy, Timestamp, Transition,
 };
 
-/// Pauses the lock: holders finish, and no permit is granted. A lock may be paused before its first
-/// run.
+/// Pauses the lock: its holders keep their permits, and no permit is granted. A lock may be paused
+/// before its first run.
 ///
 /// # Errors
-/// [`Refusal::Frozen`] for a frozen lock, whose holder an operator has to check.
+/// [`Refusal::Frozen`] if the lock is frozen: an operator has to check its holder first.
 pub(super) fn pause(
     seen: &Snapshot,
     audit: &AuditNote,
     until: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<Transition, Refusal> {
-    // A lock without a record gets one. Its capacity does not matter: an idle lock takes that of
-    // its first caller.
+    // A lock without a record gets one. Its capacity does not matter, because an idle lock takes the
+    // capacity of its first caller.
     let record = seen.record.clone();
     let mut next = record.unwrap_or_else(|| LockRecord::new(Permits::ONE));
     let before = next.gate.clone();
@@ -35,7 +35,7 @@ pub(super) fn pause(
         return Ok(Transition::unchanged(Outcome::Unchanged));
     }
     next.due_if_idle();
-    // The sweep resumes the lock then, also one that is idle and would never be due.
+    // The sweep resumes the lock at the end of the pause. An idle lock would never be due otherwise.
     if let Some(end) = until {
         next.due_by(end);
     }
@@ -43,9 +43,9 @@ pub(super) fn pause(
     Ok(ordered(paused, ActKind::Paused, audit, now))
 }
 
-/// Lets the lock grant permits again, and hands a free permit over to the first waiter at once.
+/// Opens the lock or ends its rest, and hands a free permit over to the first waiter in the same write.
 ///
-/// A pause that is over is ended by the sweep. Until then the lock grants permits as one that is open does.
+/// The sweep ends an expired pause. Until then the lock grants permits like an open lock.
 pub(super) fn open(
     seen: &Snapshot,
     opening: Opening,
@@ -54,8 +54,8 @@ pub(super) fn open(
 ) -> Transition {
     let applies = |record: &&LockRecord| match opening {
         Opening::Resume => record.gate.mode != Mode::Open,
-        // Another pause or a resume may have replaced the pause since the sweep read it. A lock that freezes next
-        // is not opened in between.
+        // An operator may have paused the lock anew or resumed it since the sweep read it. If a holder
+        // under `hold` is stale, the lock freezes next and is not opened in between.
         Opening::PauseEnd => {
             let is_over = record.gate.mode.pause_end().is_some_and(|end| end <= now);
             is_over && record.why_frozen(now).is_none()
@@ -69,10 +69,11 @@ pub(super) fn open(
     match opening {
         Opening::Resume => {
             builder.next.open(now);
-            // Of a paused lock, the operator has checked no holder.
+            // The operator who resumes a frozen lock has checked its holder. For a paused lock that is
+            // not known.
             if record.gate.is_frozen() {
                 excuse(&mut builder.next, now);
-                // While it was frozen, the limits of its holders were no reason for a check.
+                // While the lock was frozen, the limits of its holders did not make it due.
                 if let Some(due) = builder.next.next_due() {
                     builder.next.due_by(due);
                 }
@@ -82,7 +83,7 @@ pub(super) fn open(
         Opening::Rest => builder.next.gate.not_before = now,
     }
     builder.next.due_if_idle();
-    // A stop that had to wait for the opening.
+    // A holder that is to be replaced is stopped only when the lock is open.
     if builder
         .next
         .holders
@@ -99,12 +100,14 @@ pub(super) fn open(
     ordered(builder.finish(Outcome::Done, now), kind, audit, now)
 }
 
-/// Gives new time to the holders that have frozen the lock: the operator has decided that they may continue. Without it,
-/// the next heartbeat or check of such a holder would freeze the lock again at once.
+/// Gives new time to the holders because of which the lock froze, because the operator has decided that
+/// they may continue. Otherwise the next heartbeat or check of such a holder would freeze the lock
+/// again.
 ///
-/// The limits of a holder that exceeded one of them start again. The lease of a holder starts again if the holder was silent, or if
-/// nobody could read for an hour whether it was alive. All other leases keep their end, because the end of its lease is all that
-/// shows that a process has died.
+/// - If a holder was silent, or the evidence about it could not be read for an hour, its lease and its
+///   limits start again.
+/// - If a holder exceeded a limit, its limits start again.
+/// - All other leases keep their end: the end of its lease may be the only sign that a process has died.
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {
         let freezes = lease.stale != StalePolicy::Yield;
@@ -120,11 +123,11 @@ fn excuse(record: &mut LockRecord, now: Timestamp) {
     }
 }
 
-/// Makes the run key of a run that has succeeded free. The marker of the key stays, with an end that
-/// is no success.
+/// Frees the run key of a run that has succeeded. The marker of the key stays, with the outcome
+/// `evicted`.
 ///
 /// # Errors
-/// [`Refusal::Duplicate`] while a run with the key is under way, with or without its permit.
+/// [`Refusal::Duplicate`] while a run with the key is running, with or without its permit.
 pub(super) fn forget(
     seen: &Snapshot,
     forget: &Forget,
@@ -137,7 +140,7 @@ pub(super) fn forget(
     };
     let id = RunId::Key(run_key.clone());
     let marker = seen.runs.get(&id);
-    // Were the key freed under a run, that run and the next would both succeed with it.
+    // If the key were freed while a run has it, that run and the next could both succeed with it.
     let held = record.holder_of_run(run_key);
     let held = held.map(|(holder, lease)| Run::started(holder.clone(), lease.token, None));
     let runs_on = marker.filter(|run| run.runs_on(audit.retention, now));
@@ -155,7 +158,7 @@ pub(super) fn forget(
         note: format!("run key {}: {}", run_key.as_str(), audit.note),
         ..audit.clone()
     };
-    // Every version reads this outcome of a marker, and each one that is no success leaves the key free.
+    // Earlier versions know this outcome too, and any outcome but a success leaves the key free.
     let ended = ended(
         RunOutcome::Evicted,
         Some(audit.signed()),
@@ -168,14 +171,15 @@ pub(super) fn forget(
     };
     let forgotten = Transition::to(record.clone(), Outcome::Done);
     let mut transition = ordered(forgotten, ActKind::Forgotten, &audit, now);
-    // Only the success that was seen: a run may have been granted the key since its retention
-    // ended.
+    // The guard requires the success that was seen, because another run may have been granted the key
+    // since the retention ended.
     let guard = RunGuard::EndedAt(run.token, end.at);
     transition.runs.push((guard, RunWrite { id, run: freed }));
     Ok(transition)
 }
 
-/// Notes a start in the history. It changes nothing else of the lock, and is no repetition of an earlier start.
+/// Records a start in the history. Nothing else of the lock changes. Each start gets an entry, also one
+/// that repeats an earlier start.
 pub(super) fn note_start(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
     match &seen.record {
         Some(record) => {
@@ -186,11 +190,10 @@ pub(super) fn note_start(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> 
     }
 }
 
-/// Takes the place in the queue, and never a permit: a waiter that was granted one in between keeps
-/// it.
+/// Takes a waiter out of the queue. A waiter that was granted a permit in between keeps the permit.
 ///
-/// Also of a waiter whose side item is missing or damaged. A damaged one at the head of the queue keeps the
-/// holder from its release and the others from their turn.
+/// Also takes out a waiter whose side item is missing or damaged. A damaged side item at the head of the
+/// queue blocks the release of the holder and the turn of the other waiters.
 pub(super) fn drop_waiter(seen: &Snapshot, drop: &DropWaiter, now: Timestamp) -> Transition {
     let id = &drop.waiter;
     let queued = seen.record.as_ref();
@@ -207,7 +210,7 @@ pub(super) fn drop_waiter(seen: &Snapshot, drop: &DropWaiter, now: Timestamp) ->
         builder.effects.push(Effect::HandOver);
     }
     let freed = builder.finish(Outcome::Freed { outcome: None }, now);
-    // The act has the operator as its actor, so the note names the waiter.
+    // The actor of the act is the operator, so the note names the waiter.
     let name = drop.holder.as_ref().map_or(id.as_str(), HolderId::as_str);
     let audit = AuditNote {
         note: format!("waiter {name}: {}", drop.audit.note),
@@ -216,7 +219,8 @@ pub(super) fn drop_waiter(seen: &Snapshot, drop: &DropWaiter, now: Timestamp) ->
     ordered(freed, ActKind::Evicted, &audit, now)
 }
 
-/// Returns the transition with the act that it is, if it writes.
+/// Returns the transition with the act as its entry in the history, if the transition changes the
+/// record.
 fn ordered(transition: Transition, kind: ActKind, audit: &AuditNote, now: Timestamp) -> Transition {
     let next = transition.next.as_ref();
     Transition {

@@ -1,8 +1,10 @@
-//! Dead and stale holders: frees their permits, freezes the lock, notes their tasks.
+//! Frees the permits of dead and stale holders, freezes the lock because of a stale holder, and records
+//! the task that a run ended with.
 //!
-//! Evidence takes calls of other services, during which the holder may renew, release or be
-//! redriven. So a recovery names the version of the lease that its evidence was gathered under, and
-//! changes nothing under another one: the caller reads the lease again and judges once more.
+//! Gathering evidence takes calls to other services. In the meantime the holder may renew or release, or
+//! its execution may be redriven. So a recovery names the version of the lease under which its evidence
+//! was gathered. If the lease has another version, the recovery changes nothing, and the caller reads
+//! the lease again and judges it again.
 
 use super::builder::TransitionBuilder;
 use crate::domain::history::ended;
@@ -11,10 +13,11 @@ use crate::domain::{
     RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
 };
 
-/// Frees the permit of a dead or stale holder, and hands it over in the same write.
+/// Frees the permit of a dead or stale holder, and hands the permit over in the same write.
 ///
-/// The outcome in the history follows what is known of the end of the work: a success that was seen
-/// counts before everything else, since it takes the run key. An eviction counts before a loss.
+/// The outcome in the history follows from what is known of the end of the work. A success that was seen
+/// takes precedence over all other outcomes, because it takes the run key. An eviction takes precedence
+/// over a loss.
 pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Transition {
     let lease = seen
         .record
@@ -23,17 +26,17 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         return Transition::unchanged(Outcome::Unchanged);
     };
-    // The run has shown a sign of life or has changed since, which voids the evidence.
+    // The lease was renewed or has changed since, so the evidence is void.
     if lease.version() != recover.seen {
         return Transition::unchanged(Outcome::Unchanged);
     }
     let evidence = recover.evidence.clone();
     let (outcome, evidence) = match (recover.basis, &lease.exit.replaced_by) {
-        // It has renewed its lease, and is within its limits.
+        // The holder has renewed its lease, and has exceeded no limit.
         (RecoveryBasis::Expired, _) if !lease.is_dead(now) && lease.is_spent(now).is_none() => {
             return Transition::unchanged(Outcome::Unchanged);
         }
-        // It has confirmed its grant, and may have started a task since.
+        // The holder has confirmed its grant, and may have started a task since.
         (RecoveryBasis::Unconfirmed, _) if lease.call.is_none() => {
             return Transition::unchanged(Outcome::Unchanged);
         }
@@ -52,7 +55,8 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     let mut builder = TransitionBuilder::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);
     builder.close(seen, &recover.holder, lease, end, recover.retention);
-    // Only a holder that may be alive: the state of an execution that has ended waits no longer.
+    // Only a holder that may be alive has a waiting heartbeat state: no state of an ended execution
+    // waits.
     if recover.basis == RecoveryBasis::Expired {
         let beat = lease.beat.clone().map(Effect::EndHeartbeat);
         builder.effects.extend(beat);
@@ -62,8 +66,8 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     builder.finish(Outcome::Freed { outcome }, now)
 }
 
-/// Closes the lock for new grants, because its holder is stale and is not to be, or cannot be,
-/// stopped. The holder keeps its permit.
+/// Freezes the lock, because a holder is stale and must not or cannot be stopped, or because the
+/// evidence about it could not be read for an hour. The holder keeps its permit.
 pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transition {
     let lease = seen
         .record
@@ -91,10 +95,10 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
     transition
 }
 
-/// Notes a task in the run's entry in the history, whether the run holds its permit or has ended.
+/// Records a task in the entry of its run in the history, whether the run holds its permit or has ended.
 ///
-/// The event of a task comes beside the run: before its end, after it, or twice. So it writes the
-/// entry alone, and the write that ends the run keeps a task that is there
+/// The event of a task may arrive before the end of the run, after it, or twice. So this command writes
+/// only the entry, and the write that ends the run keeps the task that is in the entry
 /// ([`RunWrite::over`](crate::domain::RunWrite::over)).
 pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     let nothing = Transition::unchanged(Outcome::Unchanged);
@@ -109,8 +113,8 @@ pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     if !is_news(run.task.as_ref(), &note.task) {
         return nothing;
     }
-    // An entry that another call has ended, or ended once more, since it was read must not lose
-    // that end.
+    // The guard fails if another call has written an end, or a new end, since the entry was read: that
+    // end must not be lost.
     let guard = match run.end {
         Some(ref end) => RunGuard::EndedAt(note.token, end.at),
         None => RunGuard::OpenFor(note.token),
@@ -125,7 +129,8 @@ pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     }
 }
 
-/// Events come twice and out of order: of one task, only a later version is news.
+/// Returns whether `seen` is to be recorded: it is another task, or a later version of the same task.
+/// Events may arrive twice and out of order.
 fn is_news(known: Option<&TaskEnd>, seen: &TaskEnd) -> bool {
     known.is_none_or(|known| known.arn != seen.arn || known.version < seen.version)
 }

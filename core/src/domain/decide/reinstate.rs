@@ -12,28 +12,29 @@ use crate::domain::{
     Timestamp, Transition,
 };
 
-/// How long after the end of a run a heartbeat may have been under way when it ended: longer than a
-/// call of the function can take.
+/// How long after the end of a run one of its heartbeats may arrive that was sent before the end: longer
+/// than a call of the function can take.
 pub(super) const LATE_BEATS: Seconds = Seconds::of(15);
 
-/// Reinstates the lease of an ended run, if no run was granted a permit since and one is free.
+/// Reinstates the lease of an ended run, if no other run was granted a permit since and a permit is
+/// free. Returns `None` otherwise.
 ///
-/// RedriveExecution resumes behind the acquire step, under the same ARN
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>), so the run has
-/// the token of a grant that is over. While that is still the lock's last token, the grant can be
-/// reinstated under it: no larger one was issued. Otherwise the run has been overtaken, and its
-/// token is too old for any resource that checks it.
+/// RedriveExecution resumes the execution behind its acquire step, under the same ARN
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>), so the run still
+/// has the token of its ended grant. If that is the lock's last token, the grant can be reinstated under
+/// it, because no larger token was issued. Otherwise another run was granted a permit since, and a
+/// resource that checks fencing tokens would refuse the old one.
 ///
-/// A heartbeat right after the end is no redrive, unless it reports more redrives than the lease:
-/// it must not reacquire a released lock.
+/// A heartbeat within [`LATE_BEATS`] after the end counts as sent before the end, unless it reports more
+/// redrives than the lease has. It must not take a released lock again.
 pub(super) fn reinstate(
     record: &LockRecord,
     run: &Run,
     renew: &Renew,
     now: Timestamp,
 ) -> Option<Transition> {
-    // After a success the work must not run again. An evicted or replaced run stays out: its end
-    // was decided.
+    // After a success the work must not run again. The grant of an evicted or replaced run is not
+    // reinstated.
     let over = matches!(
         run.outcome(),
         Some(RunOutcome::Failed | RunOutcome::Recovered | RunOutcome::Lost)
@@ -44,7 +45,7 @@ pub(super) fn reinstate(
     if now < settled && !redriven {
         return None;
     }
-    // A redrive does not pass the queue, nor a pause.
+    // A redriven run does not overtake the queue, and does not pass a pause.
     let free = record.gate.mode.is_open(now) && record.has_room() && record.queue.is_empty();
     if !free || record.last_token != renew.token || record.holders.contains_key(&renew.holder) {
         return None;
@@ -61,8 +62,8 @@ pub(super) fn reinstate(
     let ids = std::iter::once(RunId::Token(run.token)).chain(marker);
     let runs = ids.map(|id| {
         let run = open.clone();
-        // The entry and the marker are opened again. The guard on the marker fails if another run
-        // has taken the key meanwhile.
+        // The entry and the marker lose their end. The guard on the marker fails if another run has
+        // taken the run key since.
         (RunGuard::EndedUnder(renew.token), RunWrite { id, run })
     });
     let mut next = record.clone();

@@ -1,8 +1,9 @@
 //! The decision on a release.
 //!
-//! A release is repeated until it is answered: by the Retry of the workflow, by `lockstep run`. So
-//! an answer that was lost must lead to the same answer, and never to a second hand-over or to the
-//! end of the successor's lease. The token distinguishes them: it is that of one grant.
+//! The Retry of the workflow, or `lockstep run`, repeats a release until it gets an answer. So the
+//! repetition of a release whose answer was lost must return the same answer. It must not hand the
+//! permit over again or end the lease of the next holder. The fencing token identifies the grant that is
+//! released.
 
 use super::builder::TransitionBuilder;
 use crate::domain::history::ended;
@@ -11,11 +12,11 @@ use crate::domain::{
     StalePolicy, Timestamp, Transition,
 };
 
-/// Frees the permit, hands it over, and writes how the run ended, all in one write: a success that
-/// is recorded later than the permit is free could run twice.
+/// Frees the permit, hands it over, and records how the run ended, all in one write. If a success were
+/// recorded after the permit is free, the next run could run with the same run key.
 ///
-/// Without the lease, the entry of the grant shows which it is: an earlier call of this release, or
-/// a run that was recovered or evicted meanwhile.
+/// If the record has no such lease, the entry in the history shows whether an earlier call made this
+/// release, or the run was recovered or evicted.
 pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Transition {
     let lease = seen
         .record
@@ -28,8 +29,8 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         if let Some(late) = own.and_then(|run| late_end(seen, release, run, now)) {
             return late;
         }
-        // A run that was recovered, lost or evicted had lost its lease before this call. One that
-        // recovery has found to have succeeded counts as released.
+        // A run whose recovery found that its work succeeded counts as released. A run that was
+        // recovered otherwise, lost or evicted had lost its lease before this call.
         let own = own.filter(|run| run.was_released());
         let holders = seen.record.as_ref().map(LockRecord::oldest_first);
         let holders = holders.unwrap_or_default();
@@ -51,8 +52,8 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     let evidence = evicted.as_ref().map(|why| format!("evicted: {why}"));
     let end = ended(release.outcome, evidence, release.retention, now);
     builder.close(seen, &release.holder, lease, end, release.retention);
-    // Otherwise the branch of the heartbeats, and the workflow with it, would wait for its next
-    // time-out.
+    // Without this effect the heartbeat state would wait for its next time-out, and the workflow with
+    // it.
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
     builder.effects.extend(beat);
     builder.let_in(seen, now);
@@ -65,11 +66,13 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     builder.finish(outcome, now)
 }
 
-/// Returns the end of work that a run reports after its grant is over.
+/// Returns the write for the end of a run that reports it after its grant has ended; `None` if the
+/// report changes nothing.
 ///
-/// - A success takes the run key for the retention, if no other run has taken it meanwhile. If no
-///   run was granted a permit since, the work was exclusive all the time, so it counts as released.
-/// - A run that lost its permit and continued without it has kept its key: a failure frees it.
+/// - A success takes the run key for the retention, if no other run has taken it since. If no other run
+///   was granted a permit since, the work was exclusive until its end, so the answer is `Released`.
+/// - A run that lost its permit under `yield` has kept its run key. If it reports a failure, the key
+///   becomes free.
 fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Option<Transition> {
     let before = run.end.as_ref()?;
     let lease = run.lease.as_ref();
@@ -79,15 +82,15 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     if before.outcome == RunOutcome::Succeeded || !(succeeded || runs_on) {
         return None;
     }
-    // Another run has taken the key: the history keeps one success per key.
+    // If another run has taken the run key, nothing is written: the history keeps one success per key.
     let key = run.run_key.clone().map(RunId::Key);
     let marker = key.and_then(|key| seen.runs.get(&key));
-    // A marker under another token is that of a later run.
+    // A marker with another token belongs to a later run with the same run key.
     if marker.is_some_and(|marker| marker.token != release.token) {
         return None;
     }
-    // What was known of the run before stays in its history: an eviction has its reason only there.
-    let why = before.evidence.as_deref().unwrap_or("without evidence");
+    // The new evidence contains the old one, because the reason of an eviction is nowhere else.
+    let why = before.evidence.as_deref().unwrap_or("no evidence");
     let late = format!("reported after it was {}: {why}", before.outcome.as_str());
     let end = ended(release.outcome, Some(late), release.retention, now);
     let run = Run {
@@ -116,7 +119,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
             holders: record.map(LockRecord::oldest_first).unwrap_or_default(),
         },
     };
-    // The new version makes the write of a heartbeat fail that would reinstate the grant.
+    // The new version of the record fails the write of a heartbeat that would reinstate the grant.
     let next = record
         .filter(|record| succeeded && (released || record.expectation.is_some()))
         .map(|record| record.after(&end));
@@ -127,7 +130,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
     })
 }
 
-/// Returns the write to the marker of the run's key.
+/// Returns the write of the marker for a late end; `None` if the run has no run key.
 fn late_marker(
     seen: &Snapshot,
     release: &Release,
@@ -150,9 +153,14 @@ fn late_marker(
     Some((guard, RunWrite { id, run }))
 }
 
-/// Returns the effects of a repeated release of `run`. The first may have failed after its write: before
-/// it ended the heartbeat state, before it woke the waiter that it granted a permit, or before the
-/// hand-over to the next. All of them may be performed twice.
+/// Returns the effects of a repeated release of `run`. The first release may have failed after its write
+/// and before it
+///
+/// - ended the heartbeat state,
+/// - woke the waiter that was granted the permit, or
+/// - handed another free permit over.
+///
+/// Each of these effects may be executed twice.
 fn left_behind(run: &Run, record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
     let mut effects: Vec<_> = run
         .beat

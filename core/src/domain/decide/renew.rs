@@ -3,12 +3,12 @@
 //! ```text
 //!  the lease is in the record
 //!    stop committed ─────────────▶ LeaseLost
-//!    over its time, no progress ─▶ by stale policy: Stale, Yielded, Frozen
-//!    sent before the last one ───▶ Renewed, as that one left it: a lease's end does not move back
-//!    anything else ──────────────▶ Renewed, although it may be over: none has freed it
+//!    a limit is exceeded ────────▶ by stale policy: Stale, Yielded, Frozen
+//!    sent before the last one ───▶ Renewed, with the end unchanged: it does not move back
+//!    anything else ──────────────▶ Renewed, even if the lease has expired: nobody freed the permit
 //!  the lease is not in the record
-//!    succeeded, or yielded ──────▶ Ended: nothing left to renew, and no error that stops work
-//!    failed a moment ago ────────▶ Ended: it was under way at the release, and is of no redrive
+//!    succeeded, or yielded ──────▶ Ended: no lease to renew, and no error, which would stop the work
+//!    failed less than 15 s ago ──▶ Ended: sent before the release, unless it reports a redrive
 //!    recovered, lost, failed ────▶ Reinstated for a redriven execution, else LeaseLost
 //! ```
 
@@ -32,8 +32,7 @@ pub(super) fn decide(
     let (Some(record), Some(lease)) = (&seen.record, lease) else {
         return without_lease(seen, renew, now);
     };
-    // A committed stop is final. Whichever of the two is written first wins: this heartbeat, or the
-    // stop.
+    // A committed stop is final: of a heartbeat and a stop, the one that is written first wins.
     if lease.exit.is_committed() {
         return Err(lost(seen, renew));
     }
@@ -41,17 +40,17 @@ pub(super) fn decide(
         let expires_at = lease.expires_at;
         return Ok(Transition::unchanged(Outcome::Renewed { expires_at }));
     };
-    // The limits are judged after the progress of this very heartbeat, so that progress in the last
-    // moment counts.
+    // The limits are checked after the progress of this heartbeat is applied, so that this progress
+    // counts.
     let alive = alive(lease, renew, now).paced(renew.pace);
     let next = alive.renewed(sent, renew.beat.clone(), renew.progress.as_deref());
-    // The first heartbeat of a redrive may bring a shorter lease, or a clock that is behind.
+    // The first heartbeat after a redrive may set a shorter lease, or come from a clock that is behind.
     let expires_at = next.expires_at.max(lease.expires_at);
     let next = Lease { expires_at, ..next };
     match (next.is_spent(now), lease.stale) {
         (None, _) => Ok(renewed(record, renew, next)),
-        // The permit stays: the workflow fails, stops its work, and the lock is free when that has
-        // stopped.
+        // The holder keeps its permit. Its workflow fails and stops the work. The permit is free once
+        // the work has stopped.
         (Some(why), StalePolicy::Terminate) => Err(Refusal::Stale {
             holder: renew.holder.clone(),
             why,
@@ -61,43 +60,43 @@ pub(super) fn decide(
     }
 }
 
-/// Returns when the heartbeat was sent; `None` if the lease already has a later one, which makes this
-/// one out of date.
+/// Returns when the heartbeat was sent; `None` if a later heartbeat has renewed the lease already.
 ///
-/// The heartbeats of a grant come less often the longer it lasts, so one that brings a shorter lease is older, whenever
-/// its function was carried out. The first one of a redrive is never out of date.
+/// The longer a grant lasts, the longer the time between its heartbeats and the lease that each sets. So
+/// a heartbeat that sets a shorter lease is older, whenever its function ran. The first heartbeat after
+/// a redrive is never out of date.
 fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
     let length = renew.pace.unwrap_or(lease.pace).length;
     let redriven = renew.redrives.is_some_and(|count| count > lease.redrives);
     if redriven || now.plus(length) >= lease.expires_at {
         return Some(now);
     }
-    // The clock of the function that carried out the heartbeat before may be ahead of this one.
+    // The clock of the function that executed the last heartbeat may be ahead of this clock.
     let latest = lease.renewed_at();
     let same = length == lease.pace.length && now.plus(CLOCK_SKEW) >= latest;
     same.then_some(now.max(latest))
 }
 
-/// Returns the lease of a holder that sends a heartbeat. It is no longer ending if its execution was
-/// redriven since: the heartbeat reports more redrives, or comes too late to have been under way at
-/// the end.
+/// Returns the lease of a holder that sends a heartbeat. The holder is no longer ending if its execution
+/// was redriven since: the heartbeat reports more redrives, or arrives more than [`LATE_BEATS`] after
+/// the ending began.
 fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     if let Some(redrives) = renew.redrives.filter(|count| *count > lease.redrives) {
         return lease.restarted(Restart::Redriven(redrives), now);
     }
-    // The time until the waiter confirmed its hand-over does not count as the run's, nor that in which the task of the
-    // attempt before is being stopped.
+    // Two times do not count as run time: the time until a waiter confirms its hand-over, and the time
+    // in which a redriven run waits until the task of its previous attempt has stopped.
     if (lease.call.is_some() || renew.resumes) && lease.is_limited() {
         return lease.restarted(Restart::Excused, now);
     }
-    // A heartbeat that was under way at the end does not hide that the work is being stopped.
+    // A heartbeat that was sent before the ending began does not clear it.
     let late = |ending: &Ending| now >= ending.since.plus(LATE_BEATS);
     let mut lease = lease.clone();
     lease.exit.ending.take_if(|ending| late(ending));
     lease
 }
 
-/// Returns the lease with its new end. `due` stays as it is, which saves each heartbeat a write to the
+/// Returns the write of the renewed lease. `due` stays as it is, so a heartbeat writes nothing to the
 /// index of the sweep.
 fn renewed(record: &LockRecord, renew: &Renew, lease: Lease) -> Transition {
     let outcome = Outcome::Renewed {
@@ -108,7 +107,8 @@ fn renewed(record: &LockRecord, renew: &Renew, lease: Lease) -> Transition {
     Transition::to(next, outcome)
 }
 
-/// The holder loses its permit and keeps running: its heartbeat state ends without an error.
+/// Ends the grant of a stale holder under `yield`. The holder keeps running, and its heartbeat state
+/// ends without an error.
 fn yielded(
     seen: &Snapshot,
     record: &LockRecord,
@@ -117,7 +117,7 @@ fn yielded(
     why: Staleness,
     now: Timestamp,
 ) -> Transition {
-    let evidence = format!("{}; it runs on without its permit", in_words(why));
+    let evidence = format!("{}; it continues without its permit", in_words(why));
     let end = ended(
         RunOutcome::Lost,
         Some(evidence.clone()),
@@ -125,8 +125,8 @@ fn yielded(
         now,
     );
     let mut builder = TransitionBuilder::of(record);
-    // The record contains the lease before this heartbeat.
-    // The guard compares the whole lease, so it must be that one and not the renewed.
+    // The guard compares the whole lease with the record, so this must be the lease before this
+    // heartbeat.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
     builder.close(seen, &renew.holder, before, end, renew.retention);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
@@ -135,7 +135,8 @@ fn yielded(
     builder.finish(Outcome::Yielded { evidence }, now)
 }
 
-/// The holder keeps its permit, and no other is granted until an operator resumes the lock.
+/// Renews the lease and freezes the lock. The holder keeps its permit, and no permit is granted until an
+/// operator resumes the lock.
 fn frozen(
     record: &LockRecord,
     renew: &Renew,
@@ -146,7 +147,7 @@ fn frozen(
     let expires_at = lease.expires_at;
     let mut transition = renewed(record, renew, lease);
     let note = format!("{} {}", renew.holder, in_words(why));
-    // A lock that is closed already is not frozen again by each further heartbeat.
+    // If the lock is paused or frozen already, the heartbeat only renews the lease.
     if let Some(next) = &mut transition.next
         && next.freeze(&note, now)
     {
@@ -157,15 +158,15 @@ fn frozen(
     transition
 }
 
-/// Returns the answer to a heartbeat whose lease is gone, by how its run ended. An error stops the work,
-/// so it is the answer only where the run must not go on.
+/// Returns the answer to a heartbeat whose lease is not in the record. It depends on how the run ended:
+/// an error stops the work, so the answer is an error only if the run must not continue.
 fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Transition, Refusal> {
     let run = seen
         .runs
         .get(&RunId::Token(renew.token))
         .filter(|run| run.holder == renew.holder);
-    // A heartbeat may come after the release of its own run: both branches of the workflow run side
-    // by side.
+    // A heartbeat may arrive after the release of its own run, because the two branches of the workflow
+    // run in parallel.
     let may_run_on = run.is_some_and(|run| {
         let yields = run
             .lease
@@ -185,9 +186,9 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
     back.ok_or_else(|| lost(seen, renew))
 }
 
-/// Returns whether the heartbeat was under way when its `run` released its permit after a failure: it
-/// comes within [`LATE_BEATS`] and counts no redrive since. A heartbeat without a count may be of a
-/// redriven execution.
+/// Returns whether the heartbeat was sent before `run` released its permit after a failure: it arrives
+/// within [`LATE_BEATS`] and reports no redrive since. A heartbeat that reports no number of redrives
+/// does not qualify, because it may come from a redriven execution.
 fn crossed_release(run: &Run, renew: &Renew, now: Timestamp) -> bool {
     let known = run.lease.as_ref().map_or(0, |lease| lease.redrives);
     let recent = run
@@ -210,7 +211,7 @@ fn lost(seen: &Snapshot, renew: &Renew) -> Refusal {
 pub(super) fn in_words(why: Staleness) -> &'static str {
     match why {
         Staleness::Expired(_) => "stopped renewing its lease",
-        Staleness::Overran(_) => "is over its time (maxRunSeconds)",
-        Staleness::Stalled(_) => "makes no progress (noProgressSeconds)",
+        Staleness::Overran(_) => "exceeded its run time (maxRunSeconds)",
+        Staleness::Stalled(_) => "made no progress for too long (noProgressSeconds)",
     }
 }

@@ -1,16 +1,17 @@
-//! The end of a run that lost its permit and continued without it.
+//! Records the end of a run that lost its permit and continued without it.
 //!
-//! Under `yield` a stale run loses its permit and goes on, and its run key stays taken by an open
-//! marker with the lease that the run had. Its own release closes it. If the run dies before that,
-//! the next run that asks for the key gathers evidence, and this command records what it shows.
+//! Under `yield` a stale run loses its permit and continues. Its run key stays taken by an open marker,
+//! which contains the lease of the run. The run's own release closes the marker. If the run dies before
+//! its release, the next run with the same run key gathers evidence, and this command records the end
+//! that the evidence shows.
 
 use crate::domain::history::ended;
 use crate::domain::{
     Outcome, Run, RunGuard, RunId, RunOutcome, RunWrite, Settle, Snapshot, Timestamp, Transition,
 };
 
-/// Closes the marker of the run's key: the key stays taken if the work succeeded, and is free if it
-/// did not.
+/// Closes the marker of the run key. The key stays taken if the work succeeded, and is free if it did
+/// not.
 pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transition {
     let marker = seen.runs.get(&RunId::Key(settle.run_key.clone()));
     let open = marker.filter(|run| run.token == settle.token && run.end.is_none());
@@ -46,7 +47,7 @@ pub(super) fn decide(seen: &Snapshot, settle: &Settle, now: Timestamp) -> Transi
         )
     });
     let mut runs = vec![(RunGuard::RunningUnder(settle.token), marker)];
-    // The run's entry in the history may be past its retention.
+    // The entry of the run in the history may have been deleted after its retention.
     if settle.succeeded && now < lease.expires_at.plus(settle.retention.history) {
         let id = RunId::Token(settle.token);
         runs.push((RunGuard::EndedUnder(settle.token), RunWrite { id, run }));

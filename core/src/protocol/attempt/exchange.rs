@@ -1,4 +1,4 @@
-//! The requests of an attempt, and the replies of the table.
+//! The requests of an attempt to the table, and the replies.
 
 use super::super::{Done, ProtocolError};
 use super::Attempt;
@@ -10,7 +10,7 @@ use crate::store::Commit;
 pub enum Request<'a> {
     /// Writes the side item of a waiter, unless a newer one exists.
     Register(&'a Waiter),
-    /// Writes a change, whole or not at all.
+    /// Writes a change atomically.
     Commit(&'a Change),
     /// Reads the record.
     Load,
@@ -18,20 +18,20 @@ pub enum Request<'a> {
     LoadRun(&'a RunId),
     /// Reads the side item of a waiter.
     LoadWaiter(&'a WaiterId),
-    /// Backs off before a retry. The caller bounds the time and the number.
+    /// Waits before a retry. The caller chooses the time and bounds the number of retries.
     BackOff,
 }
 
 /// The reply of the table to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The side item, or a newer one, exists.
+    /// The side item was written, or a newer one exists.
     Registered,
     /// The result of the change.
     Commit(Commit),
     /// The record, if the lock has one.
     Record(Option<LockRecord>),
-    /// The lock has no record, and what closes a new lock.
+    /// The lock has no record. Contains the mode that closes new locks, if all locks are paused.
     NoRecord(Option<Mode>),
     /// The run, if there is one.
     Run(Option<Run>),
@@ -41,18 +41,18 @@ pub enum Reply {
     BackedOff,
 }
 
-/// What follows a reply.
+/// The next step after a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptStep {
-    /// Another request.
+    /// The attempt continues with another request.
     Ask(Attempt),
-    /// The end of the attempt.
+    /// The attempt has ended with this result.
     Over(Box<Result<Done, ProtocolError>>),
 }
 
 #[cfg(feature = "memory")]
 impl Request<'_> {
-    /// Returns the reply of a table that has these items of the lock.
+    /// Executes the request on the items of a lock in memory, and returns the reply.
     pub fn to(self, items: &mut crate::store::memory::LockItems) -> Reply {
         match self {
             Self::Register(waiter) => {

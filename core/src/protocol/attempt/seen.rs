@@ -1,24 +1,26 @@
-//! What is known of a lock, and what has to be read before a command can be decided.
+//! The items of a lock that an attempt knows, and those that it has to read before its command can be
+//! decided.
 //!
-//! A conflict returns what its guard was about, so most decisions need nothing more. What is left
-//! is read one item at a time, and which items follows from the record: only it names the first
-//! waiter, whose side item a hand-over takes.
+//! A conflict returns the items whose guards failed, so most decisions need no read. Other items are
+//! read one at a time. The record decides which are needed: for example, only the record names the first
+//! waiter, whose side item a hand-over needs.
 
 use super::Reply;
 use crate::domain::{Command, RunId, Snapshot, Waiter, WaiterId};
 use crate::store::Found;
 
-/// What is known of the lock.
+/// The items of the lock that are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
-    /// What conflicts and reads have returned. A record or run that is `None` here is known not to
-    /// exist; one that is absent has not been read.
+    /// The items that conflicts and reads have returned. A record of `Some(None)` and a run of `None` do
+    /// not exist. A record of `None` and a run without an entry have not been read.
     pub(super) found: Found,
-    /// The side item that was read last. The first waiter may change between two decisions.
+    /// The side item that was read last, with its waiter: the first waiter may change between two
+    /// decisions.
     waiter: Option<(WaiterId, Option<Waiter>)>,
 }
 
-/// What has to be read before the command can be decided.
+/// An item that has to be read before the command can be decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Missing {
     Record,
@@ -27,8 +29,8 @@ pub(super) enum Missing {
 }
 
 impl Seen {
-    /// What a conflict returned replaces all that was known before: reads of another version do not
-    /// fit to it.
+    /// Starts from the items that a conflict returned. All items that were known before are dropped,
+    /// because they belong to another version of the record.
     pub(super) fn of(found: Found) -> Self {
         Self {
             found,
@@ -36,7 +38,8 @@ impl Seen {
         }
     }
 
-    /// Returns what `command` needs and has not been read.
+    /// Returns the next item that `command` needs and that has not been read; `None` if the command can
+    /// be decided.
     pub(super) fn missing(&self, command: &Command) -> Option<Missing> {
         let Some(record) = &self.found.record else {
             return Some(Missing::Record);
@@ -49,7 +52,7 @@ impl Seen {
         run.map(Missing::Run).or(waiter.map(Missing::Waiter))
     }
 
-    /// Takes the reply to a read. Returns whether it is the reply for `missing`.
+    /// Stores the item in the reply to a read. Returns whether the reply fits `missing`.
     pub(super) fn learn(&mut self, missing: &Missing, reply: Reply) -> bool {
         match (missing, reply) {
             (Missing::Record, Reply::Record(record)) => self.found.record = Some(record),
@@ -68,7 +71,7 @@ impl Seen {
         true
     }
 
-    /// Returns the input of a decision, once nothing is missing.
+    /// Returns the known items as the input of a decision.
     pub(super) fn snapshot(self) -> Snapshot {
         let runs = self.found.runs.into_iter();
         Snapshot {

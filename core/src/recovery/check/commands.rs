@@ -1,8 +1,8 @@
 //! The commands of a check.
 //!
-//! Each names the grant by its token, and those that free or stop a holder name the version of the
-//! lease that the evidence was gathered under. A command that meets another grant, or another
-//! version, changes nothing.
+//! Each command names the grant by its fencing token. A command that frees or stops a holder also names
+//! the version of the lease under which the evidence was gathered. If the record has another grant or
+//! another version, the command changes nothing.
 
 use super::Check;
 use crate::domain::{
@@ -12,8 +12,8 @@ use crate::domain::{
 use crate::recovery::{Commitment, TaskObservation, WorkObservation};
 
 impl Check {
-    /// Returns the write that has to come before the work is stopped; `None` if it was made by an
-    /// earlier check.
+    /// Returns the command that must succeed before anything is stopped; `None` if an earlier check has
+    /// executed it.
     pub(super) fn commitment(&self, commit: Commitment) -> Option<Command> {
         match commit {
             Commitment::Done => None,
@@ -22,7 +22,8 @@ impl Check {
         }
     }
 
-    /// Gives a silent holder the time of a heartbeat to show that it is alive.
+    /// Returns the command that marks a silent holder as a suspect, which gives it the time of one
+    /// heartbeat to show that it is alive.
     pub(super) fn suspect(&self) -> Command {
         self.mark(ExitStep::Suspect)
     }
@@ -36,8 +37,8 @@ impl Check {
         })
     }
 
-    /// Closes the lock. The note names the holder, because it is what an operator reads on the
-    /// closed lock.
+    /// Returns the command that freezes the lock. The note names the holder, because an operator reads
+    /// it on the frozen lock.
     pub(super) fn freeze(&self, why: &str) -> Command {
         Command::Freeze(Freeze {
             holder: self.gathering.holder.clone(),
@@ -47,7 +48,7 @@ impl Check {
         })
     }
 
-    /// Frees the permit. `evidence` goes into the history as it is, and into the event.
+    /// Returns the command that frees the permit. The history and the event contain `evidence`.
     pub(super) fn recover(
         &self,
         basis: RecoveryBasis,
@@ -65,19 +66,20 @@ impl Check {
         })
     }
 
-    /// Takes a dead replacer out of the queue, and with it the replacement. It takes a place and
-    /// never a permit, so a replacer that was granted one meanwhile keeps it.
+    /// Returns the command that takes a dead replacer out of the queue, which also withdraws the
+    /// replacement. A replacer that was granted a permit in the meantime keeps it.
     pub(super) fn drop_waiter(&self, replacer: HolderId) -> Command {
         let audit = AuditNote {
             actor: self.gathering.holder.clone(),
-            note: "its execution is over".into(),
+            note: "its execution has ended".into(),
             retention: self.retention,
         };
         Command::DropWaiter(DropWaiter::of(replacer, audit))
     }
 
-    /// Adds the task that the run ended with to its entry in the history; `None` if no task is seen
-    /// to have stopped. Of several, the last that stopped: it is of the last attempt.
+    /// Returns the command that records the task that the run ended with: of several tasks, the one that
+    /// stopped last, because it belongs to the last attempt. Returns `None` if no task is seen to have
+    /// stopped.
     pub(super) fn note_task(&self) -> Option<Command> {
         let own = match &self.gathering.evidence.task {
             TaskObservation::Seen(task) => Some(task),

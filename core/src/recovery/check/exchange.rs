@@ -1,7 +1,7 @@
 //! The requests, answers and results of a check.
 //!
-//! A check and what drives it exchange these values: the deployed functions send the
-//! requests to AWS and to the table, and the model answers them in every order that it explores.
+//! A check and its caller exchange these values. The deployed functions send the requests to AWS and to
+//! the table. The model answers them in every order that it explores.
 
 use crate::domain::{
     Command, ExecutionArn, FencingToken, HolderId, Lease, LockKey, Outcome, RunOutcome, Seconds,
@@ -15,23 +15,26 @@ use crate::recovery::{
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inspection {
-    /// The permit is free, or handed over to the first waiter. Contains how the run ended.
+    /// The permit is free, or is handed over to the first waiter. Contains how the run ended.
     Freed(RunOutcome),
-    /// The holder keeps its permit until its work has been confirmed to have stopped.
+    /// The holder keeps its permit until a check has seen its work stopped.
     Ending,
-    /// As [`Self::Ending`]: its execution has ended, and ECS may not list its last task yet.
+    /// The holder is ending as under [`Self::Ending`]. Its execution has ended, and ECS may not list its
+    /// last task yet.
     Unlisted,
-    /// As [`Self::Ending`]: its work was aborted, and what it had started may still be stopping.
+    /// The holder is ending as under [`Self::Ending`]. Its work ended without success, and its tasks may
+    /// still be stopping.
     Settling,
-    /// The holder keeps its permit. Its execution has ended, and the lease was renewed since: by a
-    /// heartbeat that was under way, or by a redrive that is not described yet.
+    /// The holder keeps its permit. Its execution is shown as ended, and the lease was renewed since: by
+    /// a heartbeat that was sent before the end, or by a redrive that the description does not show yet.
     Renewed,
     /// The holder keeps its permit.
     Held,
 }
 
 impl Inspection {
-    /// Time after which another check may have another result, if the evidence was not settled.
+    /// Returns the time after which another check may have another result; `None` if the result does not
+    /// depend on the lag of a description or list.
     #[must_use]
     pub const fn settles_in(self) -> Option<Seconds> {
         match self {
@@ -48,25 +51,25 @@ impl Inspection {
 pub enum Request {
     /// DescribeExecution.
     DescribeExecution(ExecutionArn),
-    /// DescribeExecution and DescribeStateMachineForExecution: whether the input or the definition
-    /// names the lock.
+    /// DescribeExecution and DescribeStateMachineForExecution, which show whether the input or the
+    /// definition names the lock.
     ProveOwnership(ExecutionArn),
-    /// DescribeTasks of one task.
+    /// DescribeTasks for one task.
     DescribeTask(TaskArn),
-    /// ListTasks and DescribeTasks of a task group.
+    /// ListTasks and DescribeTasks for the tasks of a task group.
     ListTasks(TaskSet, String),
-    /// DescribeExecution of the execution that may do the work.
+    /// DescribeExecution for an execution that may do the work.
     DescribeWork(ExecutionArn),
-    /// GetExecutionHistory, ListTasks and DescribeTasks: the tasks that the states of an execution may have started
-    /// and left running.
+    /// GetExecutionHistory, ListTasks and DescribeTasks, which show the tasks that the states of an
+    /// execution may have left running.
     FindStarted(ExecutionArn),
     /// Executes a command.
     Execute(Command),
-    /// Executes a command whose failure is only logged.
+    /// Executes a command. Its failure is only logged.
     Note(Command),
-    /// StopExecution, with an error name and a cause.
+    /// StopExecution with an error name and a cause.
     StopExecution(ExecutionArn, &'static str, String),
-    /// StopTask: the cluster, the task, the reason.
+    /// StopTask with the cluster, the task and the reason.
     StopTask(String, String, String),
     /// Sends the wake-up of a hand-over again.
     Wake(Lease),
@@ -81,15 +84,15 @@ pub enum Request {
 /// An alert to operators.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Alert {
-    /// Evidence is missing, and why.
+    /// Evidence is missing. Contains why.
     EvidenceMissing(String),
-    /// The lock was frozen, with this note.
+    /// The lock was frozen. Contains the note.
     Frozen(String),
-    /// A run was stopped, and why.
+    /// A run was stopped. Contains why.
     Stopped(String),
-    /// A run is not stopped, and why.
+    /// A run was not stopped. Contains why.
     NotStopped(String),
-    /// A permit was freed: how its run ended, and on what evidence.
+    /// A permit was freed. Contains how its run ended, and the evidence.
     Freed(RunOutcome, String),
 }
 
@@ -100,8 +103,8 @@ pub enum CheckAnswer {
     Execution(ExecutionObservation),
     /// The result of DescribeTasks for one task.
     Task(TaskObservation),
-    /// The result of ListTasks and DescribeTasks, of DescribeExecution, or of [`Request::FindStarted`], for
-    /// the work.
+    /// The observation of the work, from [`Request::ListTasks`], [`Request::DescribeWork`] or
+    /// [`Request::FindStarted`].
     Work(WorkObservation),
     /// The outcome of a command.
     Executed(Outcome),
@@ -113,7 +116,7 @@ pub enum CheckAnswer {
     Waiter(Option<Waiter>),
     /// The lease that was read.
     Lease(Option<Lease>),
-    /// A request without an answer was carried out.
+    /// The request was carried out, and has no other answer.
     Done,
 }
 
@@ -124,14 +127,15 @@ pub enum CheckAnswer {
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckStep {
-    /// The next request, whose answer [`super::Check::answer`] takes.
+    /// The next request. [`super::Check::answer`] takes its answer.
     Ask(Request),
     /// The check is over.
     Over(Inspection),
 }
 
-/// Returns the requests for the state of the work of a run. An execution may be of any attempt up to the
-/// last redrive that the holder has reported: the latest that is known counts.
+/// Returns the requests that read the state of a run's work. If the work is an execution, there is one
+/// request for each attempt up to the last redrive that the holder reported, latest first: the latest
+/// attempt that Step Functions knows counts.
 pub(in crate::recovery) fn work_requests(
     lock: &LockKey,
     holder: &HolderId,

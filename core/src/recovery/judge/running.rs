@@ -10,11 +10,17 @@ use crate::recovery::{
     Action, Commitment, Evidence, ExecutionObservation, Ownership, WorkObservation, states,
 };
 
-/// Returns the action on a holder whose execution runs. It checks the most certain evidence first: what
-/// the run itself has reported, a committed stop, a replacement, an unconfirmed grant, and silence last.
+/// Returns the action on a holder whose execution runs. The most certain evidence is checked first:
+///
+/// - the end of the work that the run itself reported,
+/// - a committed stop,
+/// - a replacement,
+/// - a hand-over that is not confirmed,
+/// - an exceeded limit, and
+/// - silence.
 pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
     let work = at_work(&evidence.work);
-    // That no task is listed does not show that none runs, so at least one has to be seen stopped.
+    // An empty list does not show that no task runs, so at least one task must be seen stopped.
     let is_seen = match &evidence.work {
         WorkObservation::Tasks(tasks) => !tasks.is_empty(),
         WorkObservation::Execution(seen) => seen.is_some(),
@@ -23,10 +29,11 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
         }
     };
     let all_stopped = is_seen && work.is_empty() && !evidence.is_settling(now);
-    // A redrive that the holder has not reported yet continues under its grant.
+    // If the execution was redriven and the holder has not reported it yet, the run continues under its
+    // grant.
     let redriven = matches!(&evidence.execution, ExecutionObservation::Seen(seen) if seen.redrives > lease.redrives);
     if lease.exit.cause() == Some(&EndingCause::Over) && all_stopped && !redriven {
-        let words = "the execution has cut its work off";
+        let words = "the execution reported that its work is stopping";
         return stopped(lease, &evidence.work, words);
     }
     if let Some(action) = states::over(lease, evidence, now).filter(|_| !redriven) {
@@ -38,8 +45,8 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
         work: work.clone(),
         why,
     };
-    // The stop is repeated by each check until the work has stopped: a call of it may have failed,
-    // or may have come before the task existed.
+    // Each check repeats the stop until the work has stopped: an earlier call may have failed, or may
+    // have come before the task existed.
     if lease.exit.is_committed() {
         let why = match (lease.exit.evicted(), &lease.exit.replaced_by) {
             (Some(why), _) => format!("evicted: {why}"),
@@ -52,8 +59,8 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
         return action;
     }
     let unconfirmed_until = lease.token.granted_at().plus(UNCONFIRMED_MAX);
-    // It has never been at work, so its silence means that it has not learnt of its grant. A waiter that polls has no
-    // state to wake: it learns of its grant when it asks again.
+    // The holder has not confirmed its hand-over, so it does not know of its grant yet. A waiting state
+    // is woken again. A waiter that polls learns of its grant when it asks again.
     let is_over = lease.is_dead(now) && now >= unconfirmed_until;
     if let Some(call) = lease.call.as_ref().filter(|_| !is_over) {
         return match call.task_token {
@@ -67,9 +74,12 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
     silent(lease, now, stop)
 }
 
-/// Returns the action on a holder that another run replaces; `None` if it is judged as one that no run
-/// replaces: the replacer has given up or may be dead, or the holder is silent or over a limit. The stop
-/// for the other run may have to wait for the lock, and a dead holder must not wait with it.
+/// Returns the action on a holder that another run replaces. Returns `None` if the holder is judged as
+/// if no run replaced it:
+///
+/// - the replacer has given up, or its execution cannot be described, or
+/// - the holder's lease is dead, or it exceeded a limit. The stop for the replacer may have to wait
+///   until the lock is open, and the recovery of a dead holder must not wait for that.
 fn replaced(
     lease: &Lease,
     evidence: &Evidence,
@@ -86,7 +96,7 @@ fn replaced(
         }
         ExecutionObservation::Hidden(_) => None,
         _ if is_stale => None,
-        // One that began a moment ago may not be known yet.
+        // A new replacer may be unknown to Step Functions.
         ExecutionObservation::Seen(_)
         | ExecutionObservation::Unknown
         | ExecutionObservation::NotOne => {
@@ -96,9 +106,14 @@ fn replaced(
     }
 }
 
-/// Returns the action, unless it stops an execution that is not shown to belong to the lock. Then a
-/// silent holder freezes the lock, as under `hold`, and any other is left with an alert. So does one of
-/// which that cannot be learnt for an hour.
+/// Returns `action`, unless it stops an execution of which nothing proves that it belongs to the lock.
+/// Such an execution is not stopped:
+///
+/// - A stale holder freezes the lock, as under `hold`. If the proof cannot be read, the lock is frozen
+///   an hour after the end of the lease.
+/// - A holder whose stop is committed freezes the lock an hour after the end of its lease, unless an
+///   operator evicts it.
+/// - Any other holder is left as it is, with an alert.
 pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Timestamp) -> Action {
     let Action::Stop {
         commit,
@@ -109,13 +124,14 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
     else {
         return action;
     };
-    // The operator who evicts a holder knows of it.
+    // An operator who evicts the holder already watches it.
     let waits_in_vain = now >= lease.hidden_until() && lease.exit.evicted().is_none();
     match &evidence.ownership {
         Ownership::NotAsked | Ownership::Proven => action,
         Ownership::Hidden(hidden) => {
-            let why =
-                format!("{why}, but whether it belongs to the lock cannot be learnt: {hidden}");
+            let why = format!(
+                "{why}, but Lockstep cannot find out whether it belongs to the lock: {hidden}"
+            );
             match commit {
                 Commitment::Stop(StopReason::Stale) if now >= lease.hidden_until() => {
                     Action::Freeze { why }
@@ -126,7 +142,8 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
         }
         Ownership::Unproven => {
             let why = format!("{why}, but neither its input nor its definition names the lock");
-            // A replaced holder is healthy: it keeps running, and its replacer keeps waiting.
+            // A holder that is to be replaced is alive: it keeps running, and its replacer keeps
+            // waiting.
             match commit {
                 Commitment::Stop(StopReason::Stale) => Action::Freeze { why },
                 Commitment::Done if waits_in_vain => Action::Freeze { why },
@@ -136,8 +153,9 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
     }
 }
 
-/// Returns the action on a holder whose execution runs. Silence is no evidence of death, so the holder
-/// is marked as a suspect first, and has time to clear the mark.
+/// Returns the action on a holder whose execution runs and whose lease may be dead. A missing heartbeat
+/// does not prove that the holder is dead, so it is marked as a suspect first, and has time to clear the
+/// mark.
 fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Action) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
@@ -155,14 +173,14 @@ fn silent(lease: &Lease, now: Timestamp, stop: impl Fn(Commitment, String) -> Ac
     )
 }
 
-/// Returns the action on a stale holder whose execution runs, by its policy.
+/// Returns the action on a stale holder whose execution runs, by its stale policy.
 fn stale(lease: &Lease, why: &str, stop: impl Fn(Commitment, String) -> Action) -> Action {
     match lease.stale {
         StalePolicy::Terminate => stop(Commitment::Stop(StopReason::Stale), why.into()),
         StalePolicy::Yield => Action::Recover {
             basis: RecoveryBasis::Expired,
             succeeded: false,
-            evidence: format!("{why}; it runs on without its permit"),
+            evidence: format!("{why}; it continues without its permit"),
         },
         StalePolicy::Hold => Action::Freeze { why: why.into() },
     }

@@ -99,7 +99,7 @@ fn yield_takes_the_permit_and_lets_the_run_go_on() {
     let action = judged(&lease, RUNNING, tasks(&[("alive", false)]), 82);
 
     let words = recovered(action, RecoveryBasis::Expired);
-    assert!(words.contains("runs on without its permit"), "{words}");
+    assert!(words.contains("continues without its permit"), "{words}");
 }
 
 #[test]

@@ -60,9 +60,9 @@ fn a_task_that_is_not_seen_to_have_stopped_keeps_its_permit_until_its_lease_is_d
 #[test]
 fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_what_was() {
     let expected = [
-        (RecoveryBasis::Expired, "no execution that could be asked"),
+        (RecoveryBasis::Expired, "neither an execution nor a task"),
         (RecoveryBasis::Seen, "ECS does not know the task any more"),
-        (RecoveryBasis::Expired, "though the task still runs"),
+        (RecoveryBasis::Expired, "although the task is still running"),
         (RecoveryBasis::Expired, "could not be described: throttled"),
     ];
     for (task, (basis, part)) in others().into_iter().zip(expected) {

@@ -1,4 +1,4 @@
-//! Runs that replace a holder, and holders that no run may replace: its own execution and the one that started it.
+//! Decides which holder a run replaces. No run replaces its own execution or the one that started it.
 
 use super::queued;
 use crate::domain::{
@@ -6,15 +6,19 @@ use crate::domain::{
     Timestamp, Transition, WaiterId,
 };
 
-/// Joins the front of the queue and, if no permit is free, stops the oldest holder that no other run replaces yet.
-/// One run replaces one holder: the others of a semaphore continue.
+/// Joins the front of the queue and, if no permit is free, marks the oldest holder that no other run
+/// replaces yet and stops it. One run replaces one holder. The other holders of a semaphore continue.
 ///
-/// If all holders are to be replaced, it takes over from the run that replaces the oldest: it goes before that
-/// one, which may die before the stop. A lock that rests or is closed stops no holder before it could let the
-/// caller in. A holder with the caller's run key, which is ending, is waited for: its execution may be redriven.
+/// - If all holders are already to be replaced, the caller takes the oldest of them that has no
+///   committed stop over from its replacer. The caller is before that replacer in the queue, and the
+///   replacer may die before it stops the holder.
+/// - While the lock rests, is paused or is frozen, no holder is stopped, because the caller could not be
+///   granted the permit.
+/// - A holder with the caller's run key is not replaced. Such a holder is ending, and its execution may
+///   be redriven, so the caller waits for its end.
 ///
 /// # Errors
-/// [`Refusal::HeldByParent`] if the caller's own execution has all permits.
+/// [`Refusal::HeldByParent`] if the caller's own execution holds all permits.
 pub(super) fn replace(
     record: &LockRecord,
     terms: &Terms,
@@ -29,7 +33,7 @@ pub(super) fn replace(
     if !record.has_room() {
         let holders = record.oldest_first().into_iter();
         let (own, others): (Vec<_>, Vec<_>) = holders.partition(|(holder, _)| of_one(holder, by));
-        // A holder that is being stopped may ask again under its own name.
+        // A holder that is being stopped may acquire again under its own name.
         if let ([(holder, _), ..], [], false) =
             (&own[..], &others[..], record.holders.contains_key(by))
         {
@@ -62,8 +66,9 @@ pub(super) fn replace(
     })
 }
 
-/// A waiter that replaces repeats its request: the call that marked the holder may have failed before the holder
-/// was stopped, and the run that marked it may have gone.
+/// Decides on a repeated request of a waiter that replaces a holder. Its stop is sent again, because the
+/// call that marked the holder may have failed before the stop. If no holder has its mark, it marks the
+/// oldest one that was granted its permit before the waiter joined.
 pub(super) fn replace_on(
     record: &LockRecord,
     seen: &Snapshot,
@@ -84,7 +89,8 @@ pub(super) fn replace_on(
     let Some(joined) = own.and_then(|(_, waiter)| Some(waiter.as_ref()?.queued_at)) else {
         return transition;
     };
-    // A run that was granted its permit later has gone before this one, and is not its to replace.
+    // A holder that was granted its permit after the waiter joined came first by the order of the queue,
+    // and is not replaced.
     let holders = record.oldest_first().into_iter();
     let mut earlier = holders.filter(|(holder, lease)| {
         let is_free = lease.exit.replaced_by.is_none() && lease.exit.ending.is_none();
@@ -106,19 +112,19 @@ pub(super) fn replace_on(
     marked
 }
 
-/// Returns the holder whose execution started the caller's. It may wait for the caller, which would wait
-/// for it in turn.
+/// Returns the holder whose execution started the caller's. That execution may wait for the end of the
+/// caller, so the caller must not wait for its permit.
 pub(super) fn parent_of<'a>(record: &'a LockRecord, terms: &Terms) -> Option<&'a HolderId> {
     let parent = terms.parent.as_ref()?;
     record.holders.keys().find(|holder| of_one(holder, parent))
 }
 
-/// Returns whether the holder of `lease` runs for the caller's run key.
+/// Returns whether the holder of `lease` has the caller's run key.
 fn is_same_tick(lease: &Lease, terms: &Terms) -> bool {
     lease.run_key.is_some() && lease.run_key == terms.run_key
 }
 
-/// Returns whether two holders are one execution, which may hold several permits.
+/// Returns whether two holders belong to the same execution, which may hold several permits.
 fn of_one(one: &HolderId, other: &HolderId) -> bool {
     let executions = [one, other].map(ExecutionArn::of_holder);
     one == other || executions[0].is_some() && executions[0] == executions[1]

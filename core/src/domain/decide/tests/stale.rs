@@ -169,7 +169,7 @@ fn a_freeze_is_in_the_history_with_its_reason() {
     freeze(&mut silent, 101);
 
     for (scene, reason) in [
-        (beats, "a is over its time (maxRunSeconds)"),
+        (beats, "a exceeded its run time (maxRunSeconds)"),
         (silent, "a stopped renewing"),
     ] {
         assert_eq!(scene.acts(), [("a", ActKind::Frozen, reason)]);
