@@ -36,7 +36,10 @@ impl fmt::Display for Staleness {
             }
             Self::Overran(at) => {
                 let at = rfc3339(at);
-                write!(f, "still runs after the end of its run time at {at} (maxRunSeconds)")
+                write!(
+                    f,
+                    "still runs after the end of its run time at {at} (maxRunSeconds)"
+                )
             }
             Self::Stalled(at) => {
                 let at = rfc3339(at);
