@@ -74,8 +74,8 @@ pub enum ProtocolError {
 
 impl<S: LockStore, C: Clock> Protocol<S, C> {
     /// Creates the protocol on `store`. Retries wait for a random part of 20 ms at first, and of at most
-    /// 400 ms later. Clients that conflict with each other need different values of `seed`, so that they retry at
-    /// different times.
+    /// 400 ms later. Clients that conflict with each other need different values of `seed`, so that they
+    /// retry at different times.
     pub fn new(store: S, clock: C, seed: u64) -> Self {
         let backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(400), seed);
         Self {
@@ -135,8 +135,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
                 self.clock.sleep(self.backoff.wait(retries)).await;
                 retries += 1;
             }
-            // Only an acquire reads what closes new locks. A pause creates a record too, but an operator asked for
-            // that lock by name.
+            // Only an acquire reads what closes new locks. A pause creates a record too, but an operator
+            // asked for that lock by name.
             let creates = matches!(command, Command::Acquire(_));
             let reply = self.carry(lock, request, creates).await?;
             match attempt.reply(reply, self.clock.now()) {

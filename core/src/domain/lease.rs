@@ -76,9 +76,9 @@ pub struct Pace {
     pub heartbeat: Seconds,
 }
 
-/// Time after the end of a lease after which the lock is frozen if the evidence about its holder cannot
-/// be read: its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is
-/// missing. Until then a check leaves the holder as it is.
+/// How long after the end of a lease the lock is frozen if the evidence about its holder cannot be read:
+/// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is missing.
+/// Until then a check only marks the holder as a suspect, with an alert.
 const HIDDEN_MAX: Seconds = Seconds::of(3_600);
 
 /// Time after a limit of a run before a check acts on the limit. In this time the run's own heartbeat,

@@ -288,7 +288,7 @@ impl LockRecord {
 
     /// Returns the holder that must end before a waiter with `terms` gets its turn:
     ///
-    /// - an earlier grant of the waiter itself, which is being stopped and asked again, or
+    /// - an earlier grant under the waiter's own name, which is being stopped, or
     /// - a run with the same run key that is being stopped.
     #[must_use]
     pub fn awaited_by(&self, terms: &Terms) -> Option<&HolderId> {

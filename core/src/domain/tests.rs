@@ -1,4 +1,4 @@
-//! Bounds and copies of the plain values: what a decision relies on without saying it.
+//! Tests of the domain's values: bounds, comparisons and copies that the decisions rely on.
 
 mod command;
 mod lease;

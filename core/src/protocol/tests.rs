@@ -1,4 +1,4 @@
-//! An attempt meets other writes between any two of its requests, and replies that fail or are lost.
+//! Attempts that meet other writes between two of their requests, and replies that fail or are lost.
 
 mod bench;
 mod conflicts;

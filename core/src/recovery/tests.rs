@@ -1,4 +1,4 @@
-//! One test for each rule of the table above [`judge`].
+//! Tests of the rules in the table of [`judge`], and of checks and verdicts.
 
 mod alive;
 mod checks;
@@ -22,7 +22,7 @@ use crate::domain::{
 };
 use crate::testing::{self, task, task_token, work};
 
-/// When the lease of these tests is granted, for a minute.
+/// Time of the grant in these tests, in milliseconds. The lease is 60 s long.
 const GRANTED: u64 = 1_772_344_800_000;
 const ENDS: [ExecutionEnd; 4] = [
     ExecutionEnd::Succeeded,
@@ -59,14 +59,14 @@ fn under(stale: StalePolicy) -> Lease {
     Lease { stale, ..lease() }
 }
 
-/// Returns the same lease, with the mark of a suspect from two seconds after its end on.
+/// Returns `lease` with the mark of a suspect, set two seconds after its end.
 fn suspect(lease: Lease) -> Lease {
     let mut lease = lease;
     lease.exit.suspect = Some(lease.expires_at.plus(Seconds::of(2)));
     lease
 }
 
-/// Returns the same lease, with its end noted at `second`.
+/// Returns `lease` of a holder that is ending since `second`.
 fn ending(lease: Lease, second: u32, cause: EndingCause) -> Lease {
     let mut lease = lease;
     lease.exit.ending = Some(Ending {
@@ -76,14 +76,14 @@ fn ending(lease: Lease, second: u32, cause: EndingCause) -> Lease {
     lease
 }
 
-/// Returns the same lease, whose place `b` has asked for.
+/// Returns `lease` of a holder that `b` waits to replace.
 fn replaced(lease: Lease) -> Lease {
     let mut lease = lease;
     lease.exit.replaced_by = Some(holder("b"));
     lease
 }
 
-/// Returns the same lease, handed over to a waiter that registered at `second` and has not confirmed it.
+/// Returns `lease` as a hand-over to a waiter that registered at `second` and has not confirmed it.
 fn called(lease: Lease, second: u32) -> Lease {
     let call = Some(Call {
         task_token: Some(task_token("waits")),
@@ -109,7 +109,7 @@ fn evidence(execution: ExecutionObservation, work: WorkObservation) -> Evidence 
     }
 }
 
-/// Returns the action at `second` on a holder whose execution and work are seen so.
+/// Returns the action at `second` on a holder with these observations of its execution and work.
 fn judged(
     lease: &Lease,
     execution: ExecutionObservation,
@@ -152,13 +152,13 @@ fn hidden_work() -> WorkObservation {
     WorkObservation::Hidden("throttled".into())
 }
 
-/// Tasks as work, each with whether it has stopped.
+/// Returns tasks as work, each with whether it has stopped.
 fn tasks(tasks: &[(&str, bool)]) -> WorkObservation {
     let tasks = tasks.iter().map(|(name, stopped)| task(name, *stopped));
     WorkObservation::Tasks(tasks.collect())
 }
 
-/// Returns the words of a recovery on `basis`.
+/// Returns the evidence of a recovery. Panics if `action` is not a recovery on the basis `expected`.
 #[track_caller]
 fn recovered(action: Action, expected: RecoveryBasis) -> String {
     match action {

@@ -1,6 +1,6 @@
-//! The promises of every store, as cases to run against any store.
+//! Tests of the guarantees of [`LockStore`] and [`LockIndex`], to be run against any store.
 //!
-//! A broken promise panics with the message of its case. The domain decides what is right: a store
+//! A case panics if the store breaks its guarantee. The expected results come from the domain: a store
 //! has to agree with `Guard::holds`, `RunGuard::holds`, `WaiterDrop::holds`, `Update::apply` and
 //! `RunWrite::over`.
 
@@ -18,11 +18,11 @@ mod waiters;
 use super::{Commit, LockIndex, LockStore};
 use crate::domain::{Change, LockKey, LockRecord, Run, RunId, Waiter, WaiterId};
 
-/// Runs all cases against `store`. Locks get the prefix `unique`, so that a table can be used
-/// again.
+/// Runs all cases against `store`. The names of the locks begin with `unique`, so that a table can be
+/// used for several runs.
 ///
 /// # Panics
-/// If the store breaks a promise.
+/// If the store breaks a guarantee.
 pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     let bench = Bench { store, unique };
     records::a_record_is_created_only_once(&bench).await;

@@ -1,4 +1,4 @@
-//! The rules of the protocol, one by one.
+//! One test for each rule of the decisions.
 
 mod admission;
 mod clear;

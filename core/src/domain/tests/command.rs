@@ -1,4 +1,4 @@
-//! What a command has to read before it can be decided.
+//! The items that a command has to read before it can be decided.
 
 use super::{at, holder, terms};
 use crate::domain::{
@@ -9,7 +9,7 @@ use crate::testing;
 
 const TOKEN: FencingToken = FencingToken::from_number(7);
 
-/// Returns a lock that `terms` hold, with `first` and `second` in its queue.
+/// Returns a lock that the holder of `terms` holds, with `first` and `second` in its queue.
 fn queued(terms: &Terms) -> LockRecord {
     let mut record = LockRecord::new(Permits::ONE);
     record.last_token = TOKEN;
@@ -67,7 +67,7 @@ fn a_command_reads_the_waiter_that_it_may_let_in_or_sends_away() {
         (&plain, drop_waiter("second", true), Some("second")),
         (&plain, drop_waiter("second", false), None),
         (&plain, drop_waiter("a", true), None),
-        // A heartbeat lets a waiter in where it ends its own lease.
+        // A heartbeat may hand a permit over only if its run has a limit.
         (&plain, renew.clone(), None),
         (&timed, renew.clone(), Some("first")),
         (&watched, renew, Some("first")),

@@ -1,4 +1,4 @@
-//! When a lease is live, overdue, stale; and what its copies keep.
+//! When a lease is live, dead, overdue or stale, and which fields its copies keep.
 
 use super::{at, holder, terms};
 use crate::domain::{
@@ -6,7 +6,7 @@ use crate::domain::{
     TaskToken, Terms, Timestamp,
 };
 
-/// Returns a lease that was granted at 100 s, with everything in it that a copy may drop.
+/// Returns a lease that was granted at 100 s, with every field set that a copy may drop.
 fn marked() -> Lease {
     let terms = Terms {
         max_run: Some(Seconds::of(300)),
@@ -119,11 +119,11 @@ fn a_holder_is_checked_at_the_end_of_its_lease_or_of_its_time_whichever_comes_fi
     for (lease, mode, expected) in [
         (plain(60, 20), Mode::Open, 160),
         (limited(400, 190), Mode::Open, 160),
-        // A minute after the limit, which is the run's own.
+        // A check acts a minute after the limit: until then the run acts by itself.
         (limited(80, 190), Mode::Open, 140),
         (limited(400, 70), Mode::Open, 130),
         (limited(80, 70), frozen, 160),
-        // A minute after a hand-over that is not confirmed.
+        // An unconfirmed hand-over is checked after a minute.
         (handed_over(900), Mode::Open, 160),
         (handed_over(30), Mode::Open, 130),
     ] {
@@ -237,7 +237,7 @@ fn a_run_that_restarts_twice_has_its_time_each_time() {
         max_run: None,
         ..granted.clone()
     };
-    // Without its length, the time of the first restart counts from the grant at 100 s.
+    // Without `max_run`, a restart takes the run time from the grant at 100 s to `run_until`.
     for (lease, run_until) in [(granted, 2_300), (by_an_older_version, 3_200)] {
         let once = lease.restarted(Restart::Redriven(1), at(1_000));
         let twice = once.restarted(Restart::Redriven(2), at(2_000));

@@ -1,4 +1,4 @@
-//! The rules of a record, and what is read off it.
+//! The invariants of a record, and the values that are derived from it.
 
 use super::{at, holder, terms};
 use crate::domain::{
@@ -32,7 +32,7 @@ fn paused() -> Mode {
     }
 }
 
-/// A change that breaks a rule.
+/// A change that breaks an invariant.
 type Change = fn(&mut LockRecord);
 
 #[test]

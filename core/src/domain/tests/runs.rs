@@ -1,4 +1,4 @@
-//! What is remembered of a run, and what a write asks of it.
+//! Runs in the history, the guards of their writes, and the markers of run keys.
 
 use super::{at, holder, terms};
 use crate::domain::history::end_run;
@@ -38,7 +38,7 @@ fn a_guard_of_a_run_names_its_grant_and_whether_it_has_ended() {
         Some(run(OTHER, None)),
         Some(run(OTHER, Some(Succeeded))),
     ];
-    // Each guard, and the places of the runs on which it holds.
+    // Each guard, and the indexes of the runs on which it holds.
     let cases = [
         (RunGuard::NotTaken(at(299)), &[0, 2][..]),
         (RunGuard::NotTaken(at(300)), &[0, 2, 4]),
@@ -136,7 +136,7 @@ fn a_caller_waits_for_more_ends_than_waiters_or_for_that_of_its_own_run() {
     }
 }
 
-/// The retention counts from the end of its lease, a minute after its grant at 100 s.
+/// The retention of run keys, 50 s, counts from the end of the lease, 60 s after the grant at 100 s.
 #[test]
 fn a_run_keeps_its_key_without_a_permit_until_its_end_is_known_or_forgotten() {
     let lease = terms("a").lease(TOKEN, at(100));

@@ -1,4 +1,4 @@
-//! One lock as plain items, and attempts that can be held up before any request.
+//! One lock in memory, and attempts that can be held before any request.
 
 use crate::domain::{
     Acquire, AuditNote, Command, FencingToken, HolderId, Outcome, Release, Renew, Run, RunId,
@@ -18,7 +18,7 @@ pub(super) struct Bench {
 
 pub(super) type Answer = Result<Done, ProtocolError>;
 
-/// Carries an attempt out on the replies of `reply`, up to a request that has none.
+/// Executes an attempt with the replies of `reply`, up to a request for which `reply` returns `None`.
 pub(super) fn drive(
     mut attempt: Attempt,
     second: u64,
@@ -36,25 +36,25 @@ pub(super) fn drive(
     panic!("the attempt has no end");
 }
 
-/// Returns the end of an attempt, all of whose requests have replies.
+/// Returns the result of an attempt all of whose requests got replies.
 pub(super) fn answer(driven: ControlFlow<Attempt, Answer>) -> Answer {
     driven.continue_value().expect("an end")
 }
 
 impl Bench {
-    /// Returns a lock that `name` acquired then.
+    /// Returns a lock that `name` acquired at `second`.
     pub(super) fn held_by(name: &str, second: u64) -> Self {
         let mut bench = Self::default();
         bench.done(Command::Acquire(acquire(name)), second);
         bench
     }
 
-    /// Carries `command` out with nothing in between.
+    /// Executes `command` without any write in between.
     pub(super) fn run(&mut self, command: Command, second: u64) -> Answer {
         self.finish(Attempt::new(command, at(second)), second)
     }
 
-    /// As [`Bench::run`], of a command that is not refused.
+    /// Executes `command` as [`Bench::run`] does, and returns its outcome. Panics if it is refused.
     pub(super) fn done(&mut self, command: Command, second: u64) -> Outcome {
         self.run(command, second).expect("no refusal").outcome
     }
@@ -65,7 +65,8 @@ impl Bench {
         }))
     }
 
-    /// Carries `command` out up to the first request for which `stops` holds, which is not sent.
+    /// Executes `command` up to the first request for which `stops` returns `true`. That request is not
+    /// sent.
     pub(super) fn until(
         &mut self,
         command: Command,
@@ -80,7 +81,7 @@ impl Bench {
         driven.break_value().expect("an attempt without an end")
     }
 
-    /// Carries `command` out up to the write that was decided on the record, which is not sent.
+    /// Executes `command` up to the write that was decided on the record. That write is not sent.
     pub(super) fn decided(&mut self, command: Command, second: u64) -> Attempt {
         let mut requests = 0;
         self.until(command, second, |request| {

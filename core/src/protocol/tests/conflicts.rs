@@ -1,4 +1,4 @@
-//! A write that was decided meets another one: the decision is made again on all that it needs.
+//! A decided write meets another write: the command is decided again on the items that it needs.
 
 use super::bench::{Bench, acquire, audit_note, dead, queue, release, renew};
 use crate::domain::{Command, FencingToken, Opening, Outcome, RunOutcome};
@@ -63,7 +63,7 @@ fn a_redriven_run_gets_its_grant_back_whatever_write_it_meets() {
     assert_eq!(bench.entry(token), None, "it runs");
 }
 
-/// The record is read before the grant is back, and the history after it.
+/// The late heartbeat reads the record before the grant is reinstated, and the history afterwards.
 #[test]
 fn a_heartbeat_that_reads_on_both_sides_of_a_write_reads_again() {
     let (mut bench, token) = dead();
@@ -99,7 +99,7 @@ fn a_release_of_a_grant_that_never_was_is_lost() {
     assert!(matches!(outcome, Outcome::Lost { .. }), "{outcome:?}");
 }
 
-/// Arrivals need not know of each other.
+/// Writes that join the queue do not conflict with each other.
 #[test]
 fn a_place_that_is_written_behind_another_is_answered_as_it_was_written() {
     let mut bench = Bench::held_by("a", 1);

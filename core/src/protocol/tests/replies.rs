@@ -1,4 +1,4 @@
-//! Replies that are lost, busy, or of another request; records that must not be written.
+//! Replies that are lost, busy, or to another request; and records that must not be written.
 
 use super::bench::{Answer, Bench, acquire, answer, at, audit_note, dead, drive, holder, renew};
 use crate::domain::{Command, FencingToken, LockRecord, Outcome, Permits};
@@ -6,8 +6,8 @@ use crate::protocol::{Attempt, AttemptStep, ProtocolError, Reply, Request};
 use crate::store::{Commit, StoreError};
 use std::mem::discriminant;
 
-/// Carries `command` out on a table that does the write number `lost` and loses the reply, so that
-/// the SDK sends the same write again.
+/// Executes `command` on a table that executes write number `lost` and loses its reply, so that the SDK
+/// sends the same write again.
 fn with_lost_reply(bench: &mut Bench, command: Command, lost: u32) -> Answer {
     let mut writes = 0;
     answer(drive(Attempt::new(command, at(100)), 100, |attempt| {
@@ -27,10 +27,10 @@ fn with_lost_reply(bench: &mut Bench, command: Command, lost: u32) -> Answer {
 #[test]
 fn a_grant_whose_reply_was_lost_is_a_grant() {
     let (mut later, _) = dead();
-    // A sweep that is due behind the end of the new lease: the fast path does not apply.
+    // The sweep is due after the end of the new lease, so the fast path does not apply.
     later.items.record.as_mut().expect("a record").due = Some(at(100_000));
     let (mut ahead, _) = dead();
-    // A grant by a clock that was ahead: the token is not the time.
+    // An earlier grant came from a clock that was ahead, so the next token is not the time.
     let last_token = FencingToken::next(FencingToken::NONE, at(200));
     ahead.items.record.as_mut().expect("a record").last_token = last_token;
     for (name, mut bench, lost) in [
@@ -52,7 +52,7 @@ fn a_grant_whose_reply_was_lost_is_a_grant() {
 fn a_grant_of_an_earlier_call_is_no_new_one() {
     let mut bench = Bench::held_by("b", 50);
 
-    // Once while the lease is live, once when it has to start anew.
+    // The holder acquires again while its lease is live, and after its end.
     for second in [60, 500] {
         let outcome = bench.done(Command::Acquire(acquire("b")), second);
 
@@ -65,7 +65,7 @@ fn a_grant_of_an_earlier_call_is_no_new_one() {
 fn a_busy_table_is_asked_again_from_the_beginning() {
     let (mut bench, _) = dead();
     bench.done(Command::Acquire(acquire("a")), 50);
-    // It has no fast path.
+    // A pause has no fast path.
     let decided = Command::Pause(audit_note("upgrade"), None);
     for (command, last) in [(Command::Acquire(acquire("b")), "write"), (decided, "read")] {
         let mut asked = Vec::new();
@@ -75,7 +75,7 @@ fn a_busy_table_is_asked_again_from_the_beginning() {
                 Request::BackOff => ("back off", Reply::BackedOff),
                 other => ("read", other.to(&mut bench.items)),
             };
-            // What it reads first is no part of the retry.
+            // The reads before the first write are not part of the retry.
             if what != "read" || !asked.is_empty() {
                 asked.push(what);
             }

@@ -1,11 +1,11 @@
-//! A record that was put back from a backup meets the history and the acts that were written since.
+//! A record that was restored from a backup meets the history and the acts that were written since.
 
 use super::bench::{Bench, acquire, audit_note, holder, queue, release, run_key};
 use crate::domain::{Command, Opening, Outcome, RunOutcome};
 use crate::testing;
 
-/// Returns a lock whose record has `a`, a run of the key `tick` that has succeeded since; `waiting` says
-/// whether `b` waited.
+/// Returns a lock whose restored record has the holder `a`, a run of the key `tick` that has succeeded
+/// since, and the recovery of `a`. With `waiting`, `b` waited.
 fn put_back(waiting: bool) -> (Bench, Command) {
     let mut bench = Bench::default();
     let mut take = acquire("a");

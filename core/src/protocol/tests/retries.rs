@@ -1,4 +1,4 @@
-//! The requests of a command to a table that is busy, or that has no record of the lock.
+//! The number of retries on a busy table and the time that they take, and the requests to a table without a record of the lock.
 
 use super::bench::{acquire, at, audit_note, release};
 use crate::clock::{Clock, ManualClock};
@@ -102,7 +102,7 @@ fn a_busy_table_is_asked_again_up_to_the_bound_and_no_more() {
     }
 }
 
-/// Each pause is a random part of a bound that doubles, from 20 ms to 400 ms.
+/// Each wait is a random part of a bound that doubles from 20 ms to 400 ms.
 #[test]
 fn the_pauses_of_a_command_add_up_to_less_than_two_seconds() {
     let lock = LockKey::new("nightly").expect("a valid key");

@@ -1,4 +1,4 @@
-//! The side item of a waiter: written before its place, and gone where there is none.
+//! The side item of a waiter: written before its place in the queue, and deleted if there is no place.
 
 use super::bench::{
     Answer, Bench, acquire, answer, at, audit_note, dead, drive, queue, release, run_key,
@@ -7,7 +7,7 @@ use crate::domain::{Acquire, Command, Outcome, TaskToken};
 use crate::protocol::{Attempt, ProtocolError, RETRIES_MAX, Reply, Request};
 use crate::store::Commit;
 
-/// Returns what `command` asks of the table, request by request, and what it comes to.
+/// Executes `command`, and returns the names of its requests and its result.
 fn asked(bench: &mut Bench, command: Command) -> (String, Answer) {
     let mut asked = Vec::new();
     let answer = answer(drive(Attempt::new(command, at(100)), 100, |attempt| {
@@ -39,14 +39,14 @@ fn paused() -> Bench {
     bench
 }
 
-/// Returns a lock on which the run of `tick` has succeeded.
+/// Returns a lock on which a run with the key `tick` has succeeded.
 fn succeeded() -> Bench {
     let (mut bench, token) = dead();
     bench.done(release("a", token), 50);
     bench
 }
 
-/// Returns the same by a state that waits already.
+/// Returns `acquire` as a request of a waiting state.
 fn waiting(acquire: Acquire) -> Acquire {
     Acquire {
         task_token: TaskToken::new("waits").ok(),
@@ -66,12 +66,12 @@ fn a_side_item_is_written_before_its_place_and_deleted_where_there_is_none() {
     let mut tick = acquire("b");
     tick.terms.run_key = Some(run_key("tick"));
     for (case, mut bench, acquire, expected) in [
-        // Without a state that waits.
+        // Requests without a waiting state.
         ("a grant", Bench::default(), queue("b"), "commit, commit"),
         ("no permit", held(), acquire("b"), "commit"),
         ("a duplicate", succeeded(), tick, "commit"),
         ("a place", held(), queue("b"), "commit, register, commit"),
-        // With one: the grant deletes the side item itself.
+        // Requests of a waiting state: the write of the grant deletes the side item.
         ("a turn at once", Bench::default(), waits("b"), turn),
         ("a place as decided", paused(), waits("b"), turn),
         ("no permit for a state", held(), waiting(acquire("b")), none),

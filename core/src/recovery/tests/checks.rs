@@ -1,4 +1,4 @@
-//! One check, request by request.
+//! Checks of a holder, request by request.
 
 mod states;
 mod stops;
@@ -17,7 +17,7 @@ use crate::recovery::{
 };
 use crate::testing::{self, variant};
 
-/// What the world answers to a check.
+/// The answers to the requests of a check.
 struct World {
     execution: ExecutionObservation,
     replacer: ExecutionObservation,
@@ -25,15 +25,15 @@ struct World {
     waits_since: Timestamp,
     /// The redrives that the waiter has reported.
     waits_redrives: u32,
-    /// What the holder is, where it is a task.
+    /// The observation of the holder, if it is a task.
     task: TaskObservation,
     ownership: Ownership,
     tasks: Vec<Task>,
-    /// What failed calls of RunTask by the holder's states may have started.
+    /// The tasks that failed calls of RunTask by the holder's states may have started.
     started: WorkObservation,
-    /// The executions of the work, by the end of their names.
+    /// The executions that do the work, by the end of their names.
     children: Vec<(&'static str, ExecutionState)>,
-    /// The outcomes of commands, in order; the last one counts from then on.
+    /// The outcomes of commands, in order. The last one is repeated.
     outcomes: Vec<Outcome>,
     lease: Option<Lease>,
     accepts: bool,
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// Carries a check of `a` out. What it asked, and what it came to.
+    /// Executes a check of `a`. Returns its requests and its result.
     fn check(&mut self, lease: Lease, hint: Option<Hint>, now: Timestamp) -> (Asked, Inspection) {
         self.check_of(holder("a"), lease, hint, now)
     }
@@ -132,7 +132,7 @@ impl World {
 struct Asked(Vec<Request>);
 
 impl Asked {
-    /// Returns the name of each request: that of its command or its alert, where it has one.
+    /// Returns the name of each request: the name of its command or alert if it has one.
     fn names(&self) -> Vec<String> {
         let name = |request: &Request| match request {
             Request::Execute(Command::Mark(mark)) => variant(&mark.step),
@@ -143,12 +143,12 @@ impl Asked {
         self.0.iter().map(name).collect()
     }
 
-    /// Returns how many requests have this name.
+    /// Returns the number of requests with this name.
     fn count(&self, name: &str) -> usize {
         self.names().iter().filter(|asked| *asked == name).count()
     }
 
-    /// Returns the version of the lease that each recovery was fenced by.
+    /// Returns the end of the lease under which each recovery was sent.
     fn fences(&self) -> Vec<Timestamp> {
         let fence = |request: &Request| match request {
             Request::Execute(Command::Recover(recover)) => Some(recover.seen.expires_at),
@@ -212,7 +212,7 @@ fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
     }
 }
 
-/// Whether a later check will see more, and when.
+/// The result says whether a later check may see more, and when.
 #[test]
 fn a_check_that_changes_nothing_says_what_is_still_to_be_seen() {
     let noted = ending(with_work(lease()), 5, EndingCause::Over);
@@ -244,7 +244,7 @@ fn an_event_of_a_task_counts_where_the_list_is_older() {
         ..runs(version)
     };
     let other = task("other", false);
-    // The task in the list, the task of the event, and whether none is at work.
+    // The tasks in the list, the task of the event, and whether no task is running.
     let cases = [
         (vec![runs(1)], over(2), true, "the list is older"),
         (vec![runs(3)], over(2), false, "the event is older"),

@@ -1,8 +1,8 @@
-//! Holders that are dead.
+//! Dead holders.
 
 use super::*;
 
-/// Returns a lease whose work is the tasks of this container.
+/// Returns a lease whose work is tasks with the container `container`.
 fn of_container(container: &str) -> Lease {
     let tasks = TaskSet {
         container: Some(container.into()),
@@ -14,7 +14,8 @@ fn of_container(container: &str) -> Lease {
     }
 }
 
-/// Returns a task that ran `from` one second `to` another, and whose container `app` exited with `code`.
+/// Returns a task that ran from second `from` to second `to`, and whose container `app` exited with
+/// `code`.
 fn exited(name: &str, code: i64, by_itself: bool, from: u32, to: u32) -> Task {
     Task {
         ended_by_itself: by_itself,
@@ -77,11 +78,11 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
         (app(), vec![good.clone()], true),
         (app(), vec![exited("failed", 1, true, 1, 9)], false),
         (app(), vec![exited("stopped", 0, false, 1, 9)], false),
-        // Of two attempts the last one counts, of two tasks at once both.
+        // Of two attempts the last one counts; of two tasks that ran at the same time, both count.
         (app(), attempts, true),
         (app(), beside, false),
         (of_container("other"), vec![good.clone()], false),
-        // The run is more than its tasks.
+        // The run names no container, so its success does not follow from its tasks.
         (lease(), vec![good], false),
     ];
     for (lease, tasks, expected) in cases {
@@ -126,12 +127,12 @@ fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_
     recovered(late, RecoveryBasis::Expired);
 }
 
-/// Between the note and the next check the execution may have been redriven.
+/// Between the mark as ending and the next check, the execution may have been redriven.
 #[test]
 fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
     for (cause, expected) in [
         (EndingCause::Over, Commitment::Ending),
-        // No heartbeat renews it any more.
+        // A heartbeat no longer renews the lease.
         (EndingCause::Stopped, Commitment::Done),
     ] {
         let work = tasks(&[("alive", false)]);
@@ -159,7 +160,7 @@ fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
         ("again", &noted, 0, tasks(&[]), 29, false),
         ("late", &noted, 0, tasks(&[]), 30, true),
         ("listed", &lease(), 0, done(), 21, true),
-        // Of the attempt before, maybe.
+        // The task may belong to the previous attempt.
         ("redriven", &noted, 1, done(), 29, false),
         ("redriven, late", &noted, 1, done(), 30, true),
     ] {

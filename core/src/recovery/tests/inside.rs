@@ -1,4 +1,4 @@
-//! Holders that are ECS tasks: what holds is inside a container, and no execution stands behind it.
+//! Holders inside a container: the holder is an ECS task or a process, and not an execution.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn of_task(lease: &Lease, task: TaskObservation, second: u32) -> Action {
     judge(lease, &task_evidence(task), after(second))
 }
 
-/// Returns what can be learnt of a task that is not seen to have stopped.
+/// Returns every observation of a holder's task except that it has stopped.
 fn others() -> [TaskObservation; 4] {
     [
         TaskObservation::NotOne,

@@ -1,4 +1,4 @@
-//! Descriptions that lag behind events, and events that lag behind descriptions.
+//! Descriptions that lag behind an event or a redrive, and events that are older than a description.
 
 use super::{
     ABORTED, RUNNING, UNNAMED, after, called, ended, evidence, hidden, hidden_work, judged, lease,
@@ -9,8 +9,9 @@ use crate::recovery::{Action, ExecutionEvent, ExecutionObservation, Hint, WorkOb
 
 #[test]
 fn an_event_counts_where_the_description_lags_behind_it() {
-    // The end that the event reports, in seconds after the grant, and its redrives; the redrives
-    // that the description shows; those that the holder has reported; when it is judged.
+    // The end that the event reports, in seconds after the grant, and its redrives; the redrives in the
+    // description; the redrives that the holder reported; the second of the check; whether the event
+    // counts.
     let cases = [
         ((10, 0), 0, 0, 12, true, "the description lags"),
         ((10, 1), 1, 1, 12, true, "the description of a redrive lags"),
@@ -58,7 +59,8 @@ fn an_end_from_before_a_redrive_is_none() {
     let registered = |second| called(renewed(11, 0), second);
     let end = || seen(ABORTED, 0, Some(10));
     let timeless = ended(ExecutionEnd::Failed);
-    // The lease, how the end of the execution at 10 s is described, and when it is judged.
+    // The lease, the description of the execution that ended at 10 s, the second of the check, and
+    // whether it counts as running.
     for (lease, end, now, runs, why) in [
         (renewed(0, 0), end(), 12, false, "it has ended"),
         (
@@ -93,7 +95,7 @@ fn an_end_from_before_a_redrive_is_none() {
         ),
         (renewed(11, 0), end(), 12, true, "it was renewed since"),
         (renewed(11, 0), end(), 40, true, "that may lag"),
-        // The heartbeat was late.
+        // After LAG_MAX the heartbeat counts as late.
         (renewed(11, 0), end(), 41, false, "none lags so long"),
         (
             registered(5),
@@ -116,7 +118,8 @@ fn an_end_from_before_a_redrive_is_none() {
     }
 }
 
-/// Its last attempt was being stopped, and its first heartbeat has not reached the table yet.
+/// The last attempt of the run was being stopped, and its first heartbeat after the redrive has not
+/// reached the table yet.
 #[test]
 fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     let ending = super::ending(lease(), 5, EndingCause::Over);
@@ -127,7 +130,7 @@ fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     });
 
     let is_over = matches!(cut_off, Action::Recover { .. });
-    assert!(is_over, "its state has cut its work off");
+    assert!(is_over, "it reported that its work is stopping");
     assert_eq!(redriven, Action::Leave);
 }
 

@@ -1,4 +1,4 @@
-//! Holders of whom nothing can be learnt.
+//! Holders whose evidence cannot be read.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What show, evict and settle take from a verdict.
+//! The parts of a verdict that show, evict and settle use.
 
 use super::{
     ABORTED, RUNNING, UNNAMED, after, described, ended, ending, evidence, hidden, lease, replaced,

@@ -16,7 +16,7 @@ fn of_workflow(lease: Lease) -> Lease {
     }
 }
 
-/// Returns the execution of the work as it is described.
+/// Returns the observation of the execution that does the work.
 fn work_seen(seen: ExecutionDescription) -> WorkObservation {
     WorkObservation::Execution(Some((arn("child"), seen)))
 }
@@ -173,7 +173,8 @@ fn a_hidden_end_of_the_work_calls_an_operator_once_the_lease_is_over() {
 
 #[test]
 fn the_end_of_the_work_in_an_event_counts_where_its_description_lags_behind() {
-    // Of which execution the event is, when it is judged, and the redrives that are described.
+    // The execution of the event, the second of the check, the redrives in the description, and whether
+    // the event counts.
     for (name, now, redrives, counts) in [
         ("child", 21, 0, true),
         ("child", 49, 0, true),

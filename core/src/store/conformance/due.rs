@@ -1,11 +1,11 @@
-//! Promises about the sweep's index.
+//! Guarantees of the sweep's index.
 
 use super::Bench;
 use super::samples::{assign, at, held};
 use crate::domain::{Assign, Clause, LockKey, LockRecord, Timestamp};
 use crate::store::{DUE_PAGE, DueLock, LockStore, SHARDS, shard};
 
-/// Late enough for everything.
+/// A time at which every lock with a `due` is due.
 const END: Timestamp = Timestamp::MAX;
 
 pub(super) async fn only_locks_with_holders_or_waiters_are_due_and_from_their_time_on<
@@ -45,7 +45,7 @@ pub(super) async fn the_due_locks_of_a_shard_come_page_by_page_longest_due_first
     let locks: Vec<_> = locks.take(2 * DUE_PAGE + 7).collect();
     let mut expected = Vec::new();
     for (number, lock) in (0..).zip(&locks) {
-        // The later ones come first.
+        // Locks that are written later are due earlier.
         let due = at(200_000 - number);
         bench.given(lock, &due_at(due.millis())).await;
         let lock = lock.clone();
@@ -58,7 +58,8 @@ pub(super) async fn the_due_locks_of_a_shard_come_page_by_page_longest_due_first
     assert_eq!(due, expected);
 }
 
-/// Returns what is due of `mine`, from all pages. Locks of other cases and earlier runs are left out.
+/// Reads all pages of the shard, and returns the due locks that are in `mine`. Locks of other cases and
+/// earlier runs are left out.
 async fn all_due<S: LockStore>(
     bench: &Bench<'_, S>,
     shard: u8,

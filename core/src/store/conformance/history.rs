@@ -1,4 +1,4 @@
-//! Promises about the entries of the history.
+//! Guarantees of the entries of the history.
 
 use super::Bench;
 use super::runs::touch;

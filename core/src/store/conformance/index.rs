@@ -1,4 +1,4 @@
-//! Promises about the index of all locks, and about acts.
+//! Guarantees of the index of all locks, and of acts.
 
 use super::Bench;
 use super::samples::{assign, at, change, ended, held, holder, paused, permits, token, write};
@@ -26,7 +26,7 @@ pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench:
     let all = expected(bench, "all/", &["held", "idle", "paused"]);
     assert_eq!(listed(bench, "all/", 10).await, all);
 
-    // No later write takes it out of the index.
+    // No later write removes the lock from the index.
     let lock = bench.lock("all/held");
     for assigned in [Assign::Due(None), Assign::DropLease(holder("a"))] {
         let change = assign(vec![Clause::Readable], vec![assigned]);
@@ -35,7 +35,7 @@ pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench:
     assert_eq!(listed(bench, "all/", 10).await, all);
 }
 
-/// No other promise makes a first acquire, which reads it.
+/// No other case reads what closes new locks, because no other case executes a first acquire.
 pub(super) async fn what_closes_new_locks_is_read_as_it_was_written<S: LockIndex>(
     bench: &Bench<'_, S>,
 ) {
@@ -85,7 +85,7 @@ pub(super) async fn the_locks_of_a_prefix_come_page_by_page_by_name<S: LockIndex
 pub(super) async fn a_page_has_more_only_if_there_are_more_locks<S: LockIndex>(
     bench: &Bench<'_, S>,
 ) {
-    // A page that takes all that a shard has may have more, so this is not asked of two in one shard.
+    // A page that takes all locks of a shard may say `more`, so two locks of one shard are not read in pages of two.
     for (name, apart, cases) in [
         ("twins", false, [(1, true), (3, false)]),
         ("strangers", true, [(1, true), (2, false)]),
@@ -109,7 +109,7 @@ pub(super) async fn a_page_has_more_only_if_there_are_more_locks<S: LockIndex>(
     }
 }
 
-/// More of them than one answer of DynamoDB, which is 1 MB at most, takes.
+/// The acts are larger than one response of DynamoDB, which has at most 1 MB.
 pub(super) async fn all_acts_on_a_lock_come<S: LockIndex>(bench: &Bench<'_, S>) {
     let lock = bench.lock("many-acts");
     for version in 0..40 {
@@ -132,7 +132,7 @@ pub(super) async fn the_acts_on_a_lock_come_oldest_first<S: LockIndex>(bench: &B
     for act in &acts {
         put(bench, &lock, act.clone()).await;
     }
-    // The versions of a record that was put back from a backup come again.
+    // A record that was restored from a backup writes its versions a second time.
     let again = put(bench, &lock, paused(2)).await;
     assert_eq!(again, Commit::Committed(None));
     let run = write(&RunId::Token(token(5)), ended(RunOutcome::Failed, 1));
@@ -152,7 +152,7 @@ async fn put<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, act: Act) -> Co
     bench.commit(lock, &change).await
 }
 
-/// Returns the locks with the prefix, from pages of `most`.
+/// Reads all pages of `most` locks, and returns the locks with the prefix.
 async fn listed<S: LockIndex>(bench: &Bench<'_, S>, prefix: &str, most: usize) -> Vec<LockKey> {
     let prefix = format!("{}-{prefix}", bench.unique);
     let mut locks: Vec<LockKey> = Vec::new();

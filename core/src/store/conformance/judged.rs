@@ -1,4 +1,4 @@
-//! Clauses, assignments and records that together try every case of each.
+//! Clauses, assignments and records that together cover every case of each.
 
 use super::samples::{
     at, full_lease, held, holder, lease, permits, run_key, task_token, ticket, token, waited,
@@ -8,7 +8,7 @@ use crate::domain::{
     Assign, Call, Clause, Lease, LockRecord, Mode, Pace, Seconds, StalePolicy, Timestamp, Work,
 };
 
-/// Records that together make every clause of [`clauses`] hold and fail.
+/// Returns records on which, together, every clause of [`clauses`] holds and fails.
 pub(super) fn records() -> Vec<LockRecord> {
     let mut full = held();
     full.holders.insert(holder("b"), full_lease(999));
@@ -23,7 +23,7 @@ pub(super) fn records() -> Vec<LockRecord> {
     called.holders.insert(holder("a"), lease);
     called.due = None;
     let new = LockRecord::new(permits(1));
-    // Over at the time of most clauses, and not over.
+    // One pause has expired at the time of most clauses, the other has not.
     let paused = [at(1), at(90_000_000)].map(|end| {
         let mut paused = held();
         let until = Some(end);
@@ -39,10 +39,10 @@ pub(super) fn records() -> Vec<LockRecord> {
     records
 }
 
-/// Every clause but `Absent` and `Readable`, which have cases of their own.
+/// Returns every clause except `Absent` and `Readable`, which have their own cases.
 pub(super) fn clauses() -> Vec<Clause> {
     let mut clauses = vec![
-        // First: each write moves the version.
+        // This clause is first, because each write changes the version.
         Clause::VersionIs(7),
         Clause::Open,
         Clause::NotFrozen,
@@ -80,7 +80,7 @@ pub(super) fn clauses() -> Vec<Clause> {
 
 fn of_holder(name: &str) -> Vec<Clause> {
     let holder = holder(name);
-    // Overrun at 3,600,999 and stalled at 600,999: the holder `b` has both.
+    // The holder `b` exceeds its run time at 3,600,999 ms and its time without progress at 600,999 ms.
     let times = [600_998, 600_999, 3_600_999].map(at);
     let mut clauses = vec![
         Clause::NotHeldBy(holder.clone()),
@@ -113,7 +113,7 @@ fn call(token: Option<&str>, since: u64) -> Option<Call> {
     Some(Call { task_token, since })
 }
 
-/// `lease`, and leases that differ from it in one attribute.
+/// Returns `lease`, and leases that differ from it in one attribute.
 fn almost_the_same(lease: &Lease) -> Vec<Lease> {
     let with = |change: fn(&mut Lease)| {
         let mut other = lease.clone();
@@ -149,7 +149,7 @@ fn almost_the_same(lease: &Lease) -> Vec<Lease> {
     ]
 }
 
-/// Assignments of one write that leave each other alone.
+/// Returns assignments of different attributes, for one write.
 pub(super) fn together() -> Vec<Assign> {
     vec![
         Assign::Permits(permits(3)),
@@ -166,7 +166,7 @@ pub(super) fn together() -> Vec<Assign> {
     ]
 }
 
-/// Every assignment, each as a write to [`waited`].
+/// Returns every assignment, each for a write of its own to [`waited`].
 pub(super) fn assigns() -> Vec<Assign> {
     let note = "by hand".into();
     let pace = Pace {

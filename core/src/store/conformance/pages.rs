@@ -1,4 +1,4 @@
-//! Promises about the history as a list.
+//! Guarantees of the pages of the history.
 
 use super::Bench;
 use super::runs::touch;
@@ -6,11 +6,11 @@ use super::samples::{NOW, change, ended, held, paused, run_key, task, token, wri
 use crate::domain::{Change, FencingToken, LockKey, Run, RunGuard, RunId, RunOutcome, Update};
 use crate::store::{HistoryPage, LockStore};
 
-/// A token of today's size: its text sorts as the number does.
+/// A token with as many digits as the tokens of today, whose texts are in the order of the numbers.
 const FIRST: u64 = 1_772_344_799_995;
 
-/// Writes runs under `count` tokens from [`FIRST`] on, and entries that are no runs of a grant.
-/// The runs, oldest first.
+/// Writes runs under `count` tokens from [`FIRST`] on, and items that are not runs of a grant. Returns
+/// the runs, oldest first.
 async fn given<S: LockStore>(bench: &Bench<'_, S>, lock: &LockKey, count: u64) -> Vec<Run> {
     bench.given(lock, &held()).await;
     let runs = (0..count).map(|number| Run {

@@ -1,4 +1,4 @@
-//! Promises about the record alone.
+//! Guarantees of writes to the record alone.
 
 use super::Bench;
 use super::judged::{assigns, clauses, records, together};

@@ -1,4 +1,4 @@
-//! Promises about runs, and about a record and its runs as one write.
+//! Guarantees of writes to runs, and to a record and its runs in one write.
 
 use super::Bench;
 use super::samples::{
@@ -68,7 +68,7 @@ pub(super) async fn a_failed_run_guard_brings_its_run_and_writes_nothing<S: Lock
     let in_front = bench.commit(&lock, &in_front).await;
     let behind = bench.commit(&lock, &behind).await;
 
-    // The guard of the free run held: nothing is known of it.
+    // The guard of the free run held, so the conflict does not return that run.
     let expected = conflict(None, &[(&taken, Some(running(1000)))]);
     assert_eq!(in_front, expected);
     assert_eq!(behind, expected);
@@ -142,7 +142,7 @@ pub(super) async fn a_record_and_its_runs_are_created_together<S: LockStore>(ben
     }
 }
 
-/// Returns a change that moves the record's version and writes one run.
+/// Returns a change that increments the record's version and writes one run.
 pub(super) fn touch(guard: RunGuard, run: RunWrite) -> Change {
     let nothing = vec![Assign::NotBefore(at(5000))];
     Change {
@@ -151,7 +151,7 @@ pub(super) fn touch(guard: RunGuard, run: RunWrite) -> Change {
     }
 }
 
-/// No run, and runs of every state around [`NOW`].
+/// Returns no run, and runs in every state at [`NOW`].
 fn runs() -> Vec<Option<Run>> {
     use RunOutcome::{Evicted, Failed, Lost, Recovered, Replaced, Succeeded};
     let later = [Succeeded, Failed, Lost, Recovered, Evicted, Replaced];

@@ -11,7 +11,7 @@ pub(super) use crate::testing::{
     holder, permits, run_key, task_end as task, task_token, ticket, token,
 };
 
-/// The time of the cases on runs.
+/// The time of the cases for runs, in milliseconds.
 pub(super) const NOW: u64 = 50_000;
 
 pub(super) fn create(record: &LockRecord) -> Change {
@@ -33,7 +33,7 @@ pub(super) fn assign(guard: Vec<Clause>, assigns: Vec<Assign>) -> Change {
     change(guard, Update::Assign(assigns))
 }
 
-/// Returns the same change, which returns the record that it has written.
+/// Returns `change` with a request for the record after the write.
 pub(super) fn read_back(change: Change) -> Change {
     Change {
         read_back: true,
@@ -41,12 +41,12 @@ pub(super) fn read_back(change: Change) -> Change {
     }
 }
 
-/// Returns the conflict of a guard on the record alone.
+/// Returns the conflict of a failed guard on the record.
 pub(super) fn conflict(record: Option<LockRecord>) -> Commit {
     run_conflict(Some(record), &[])
 }
 
-/// Returns the conflict of guards on runs, and on the record if one is given.
+/// Returns the conflict of failed guards on `runs`, and on the record if one is given.
 pub(super) fn run_conflict(
     record: Option<Option<LockRecord>>,
     runs: &[(&RunId, Option<Run>)],
@@ -68,7 +68,7 @@ pub(super) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// Terms with nothing that may be left out.
+/// Returns terms without optional fields.
 pub(crate) fn terms(name: &str) -> Terms {
     Terms {
         permits: permits(2),
@@ -77,7 +77,7 @@ pub(crate) fn terms(name: &str) -> Terms {
     }
 }
 
-/// Terms with all that may be left out.
+/// Returns terms with every optional field that a waiter's side item keeps.
 pub(super) fn full_terms(name: &str) -> Terms {
     Terms {
         max_run: Some(Seconds::of(3600)),
@@ -96,7 +96,7 @@ pub(super) fn full_terms(name: &str) -> Terms {
     }
 }
 
-/// Work that is an execution.
+/// Returns work that is the execution of a state machine.
 pub(super) fn workflow() -> Work {
     let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
     Work::Workflow(StateMachineArn::new(machine).expect("the ARN of a state machine"))
@@ -107,7 +107,7 @@ pub(super) fn lease(number: u64) -> Lease {
     terms("a").lease(token(number), at(number))
 }
 
-/// Returns a lease with every attribute.
+/// Returns a lease with every attribute set.
 pub(super) fn full_lease(number: u64) -> Lease {
     Lease {
         progress: Some("chapter 2 of 9".into()),
@@ -150,7 +150,7 @@ pub(crate) fn held() -> LockRecord {
     record
 }
 
-/// Returns the same with two waiters: `w` came, `front` went first.
+/// Returns [`held`] with two waiters: `w` at the end of the queue, and `front`, which joined the front.
 pub(super) fn waited() -> LockRecord {
     let mut record = held();
     record.last_ticket = ticket(4);
@@ -177,7 +177,7 @@ pub(super) fn ended(outcome: RunOutcome, retain_until: u64) -> Run {
     }
 }
 
-/// Returns a pause that wrote `version`.
+/// Returns the act of a pause that wrote `version` of the record.
 pub(super) fn paused(version: u64) -> Act {
     Act {
         version,

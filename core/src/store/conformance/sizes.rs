@@ -1,4 +1,4 @@
-//! Promises about the edges of what the types allow.
+//! Guarantees for the largest and strangest values that the types allow.
 
 use super::Bench;
 use super::samples::{
@@ -62,17 +62,17 @@ pub(super) async fn holders_of_any_visible_characters_keep_apart<S: LockStore>(
     }
 }
 
-/// How many holders fit into a record if every text of each is at its longest, beside a full queue. An item of DynamoDB
-/// has 400 KB at most
+/// Number of holders that fit into a record with a full queue if every text is as long as allowed. An item of DynamoDB
+/// has at most 400 KB
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html#limits-items>).
 const LONGEST: usize = 36;
 
-/// Returns a text of `length` characters, another for each number.
+/// Returns a text of `length` characters that is different for each `number`.
 fn long(number: usize, length: usize) -> String {
     format!("{number:0>length$}")
 }
 
-/// Returns a lease with every attribute, and every text at its longest.
+/// Returns a lease with every attribute set, and every text as long as allowed.
 fn longest_lease(number: usize) -> Lease {
     let text = |length| long(number, length);
     let task_token = |length: usize| {

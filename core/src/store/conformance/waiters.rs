@@ -1,4 +1,4 @@
-//! Promises about the side items of waiters.
+//! Guarantees of the side items of waiters.
 
 use super::Bench;
 use super::samples::{

@@ -1,4 +1,4 @@
-//! Waiters that a write leaves where they are, and writes that must not meet another one.
+//! Waiters that keep their place in a write, and writes whose guard requires an unchanged record.
 
 use super::super::release;
 use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, id};
@@ -47,7 +47,7 @@ fn only_a_permit_that_goes_straight_on_in_a_full_lock_lets_others_write_in_betwe
     let mut full = Scene::queued(&["b"]);
     let mut dropped = full.clone();
     let drop = Command::DropWaiter(eviction_of("b"));
-    // One of two permits stays free while the lock rests.
+    // A permit of the lock stays free while the lock rests.
     let mut resting = Scene::resting(2);
     resting.queue("b", 5).unwrap();
 

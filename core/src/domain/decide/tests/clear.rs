@@ -1,4 +1,4 @@
-//! Operators end a rest, and have a run key forgotten.
+//! Operators end a rest, and free a run key.
 
 use super::scene::{Decision, Scene, answer, at, audit_note, held, holder, run_key, yielded};
 use crate::domain::{

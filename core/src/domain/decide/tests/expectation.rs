@@ -1,4 +1,4 @@
-//! A lock on which a run is expected to succeed every ten minutes.
+//! Locks on which a run is expected to succeed every ten minutes.
 
 use super::scene::{Decision, RETENTION, Scene, answer, at, audit_note, holder, run_key};
 use crate::domain::{
@@ -20,7 +20,7 @@ fn started() -> Scene {
     Scene::held_on(1, |terms| terms.expect_every = Some(EVERY))
 }
 
-/// Returns the same, which has ended at second 10.
+/// Returns [`started`] after the run ended at second 10.
 fn ended(outcome: RunOutcome) -> Scene {
     let mut scene = started();
     scene.release("a", outcome, 10).unwrap();
@@ -188,7 +188,7 @@ fn a_success_that_is_missing_is_due_although_a_lease_ends_later() {
 
 #[test]
 fn a_grant_reads_only_if_a_success_is_missing_earlier_than_expected() {
-    // The lease ends at 120 s, and a success is missing from 40 s, 110 s or 610 s on.
+    // The lease ends at 120 s. A success is missing from 40 s, 110 s or 610 s on.
     for every in [30, 100, 600].map(Seconds::of) {
         let mut scene = Scene::held_on(1, |terms| terms.expect_every = Some(every));
         scene.release("a", RunOutcome::Succeeded, 10).unwrap();

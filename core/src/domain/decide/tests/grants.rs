@@ -1,4 +1,4 @@
-//! Who gets a free permit, and under which token.
+//! Which run gets a free permit, and with which token.
 
 use super::scene::{Scene, WAIT, answer, at, effects, held, holder, run_key, task_token};
 use crate::domain::{
@@ -52,7 +52,7 @@ fn the_same_holder_gets_its_lease_back_after_it_ran_out() {
 #[test]
 fn a_run_key_is_taken_by_a_run_under_way_and_by_a_success_for_the_retention() {
     use RunOutcome::{Failed, Succeeded};
-    // How the first run ends at second 5, and when another asks for its key.
+    // How the first run ends at second 5, when another run acquires with its key, and the answer.
     for (end, second, expected) in [
         (None, 1, "Err(Duplicate)"),
         (Some(Succeeded), 86_404, "Err(Duplicate)"),
@@ -106,7 +106,7 @@ fn a_run_that_queues_for_another_capacity_waits_until_no_run_holds() {
     );
 }
 
-/// It would keep all behind it from a free permit for as long as any run holds the lock.
+/// Otherwise it would block all waiters behind it for as long as any run holds the lock.
 #[test]
 fn a_silent_run_that_queues_for_another_capacity_loses_its_place() {
     let lease = testing::terms(holder("wide")).lease;

@@ -1,5 +1,5 @@
-//! What a write on the fast path requires of the record: each clause stands between the write and a
-//! record on which `decide` says something else.
+//! The clauses of a write on the fast path: each fails on a record on which `decide` would decide
+//! otherwise.
 
 mod narrow;
 
@@ -12,13 +12,13 @@ use crate::domain::{
 };
 use crate::testing;
 
-/// A way in which a record may have changed.
+/// A change of a record, with its name.
 type Change = (&'static str, fn(&mut LockRecord));
 
 const NOW: u64 = 100;
 
-/// Each of the changes breaks one clause of the guard, and each clause is broken by one of them; all
-/// but `Readable`, which a record in memory always keeps.
+/// Asserts that each of `changes` fails exactly one clause of the guard, and that the guard has no other
+/// clause but `Readable`, which always holds for a record in memory.
 fn assert_bound(guard: &Guard, record: &LockRecord, changes: &[Change]) {
     assert!(guard.holds(Some(record)), "{guard:?} on {record:?}");
     assert!(guard.0.contains(&Clause::Readable), "{guard:?}");
@@ -35,7 +35,7 @@ fn assert_bound(guard: &Guard, record: &LockRecord, changes: &[Change]) {
     assert_eq!(guard.0.len(), changes.len() + 1, "{guard:?}");
 }
 
-/// The guard holds on the record, and fails on it with any of the changes.
+/// Asserts that the guard holds on `record`, and fails after each of `changes`.
 fn assert_broken(guard: &Guard, record: &LockRecord, changes: &[Change]) {
     assert!(guard.holds(Some(record)), "{guard:?} on {record:?}");
     for (name, change) in changes {
@@ -83,7 +83,7 @@ fn held(record: &mut LockRecord) -> &mut Lease {
     record.holders.get_mut(&holder("a")).unwrap()
 }
 
-/// `b` holds in the place of `a`.
+/// Gives the lease of `a` to `b`.
 fn rename(record: &mut LockRecord) {
     let lease = record.holders.remove(&holder("a")).unwrap();
     record.holders.insert(holder("b"), lease);
@@ -224,7 +224,7 @@ fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
     assert!(!with.holds(Some(&record)), "the first grant sets it");
 
     expect(&mut record, 600);
-    // Due later than the lease of the grant ends.
+    // The lock is due later than the lease of the grant ends.
     record.due = Some(at(NOW + 10_000));
     assert!(with.holds(Some(&record)) && without.holds(Some(&record)));
     expect(&mut record, 60);
@@ -237,7 +237,7 @@ fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
     let asked = scene.request("b", WhenFull::Queue { most: 1 });
     let guard = fast_guard(&Command::Acquire(asked.clone()));
 
-    // A queue of one is full when the asker is in it, so the bound is tried on its own.
+    // A queue of one is full if the caller is in it, so the bound is tested separately.
     let mut full = scene.record().clone();
     enter(&mut full, "c");
     assert!(!guard.holds(Some(&full)), "the queue is full");
@@ -280,13 +280,14 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
         &[
             ("an open lock", |record| record.gate.mode = Mode::Open),
             ("a late sweep", |record| record.due = Some(at(NOW + 1))),
-            // The sweep that was in time for the end of a rest may be late for a permit that is free now.
+            // A sweep that is early enough for the end of a rest may be too late for a permit that is
+            // free at once.
             ("an ended rest", |record| {
                 record.gate.not_before = at(NOW - 1)
             }),
         ],
     );
-    // The holder may have gone in between, and with it the time of the sweep.
+    // The holder may have released in between, so that the lock is no longer due.
     let mut idle = record.clone();
     idle.holders.clear();
     idle.due = None;

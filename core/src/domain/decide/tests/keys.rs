@@ -1,4 +1,4 @@
-//! One success per run key: by the end of the work, whatever becomes of the grant.
+//! One success per run key: the end of the work decides, however the grant ended.
 
 use super::scene::{
     Decision, RETENTION, Scene, WAIT, answer, at, audit_note, holder, run_key, ticking_under,
@@ -243,7 +243,7 @@ fn a_waiter_is_no_duplicate_of_a_run_with_another_key_or_none() {
     }
 }
 
-/// Returns two permits, of which a run of the key `tick` has one. It is being stopped.
+/// Returns a lock of two permits, one of them held by a run with the key `tick` that is being stopped.
 fn one_is_ending() -> Scene {
     let mut scene = Scene::held_on(2, |terms| terms.run_key = Some(run_key("tick")));
     scene.mark_ending("a", 5);
@@ -267,7 +267,7 @@ fn a_run_waits_for_the_end_of_its_key_beside_a_free_permit() {
 
         let answers = [&first, &again].map(answer);
         assert_eq!(answers, [expected; 2], "{when_full:?}");
-        // What waits goes before what comes later.
+        // A run that waits is granted a permit before a run that comes later.
         let waits = expected == "Queued";
         let behind = if waits { "Err(Held)" } else { "Granted" };
         assert_eq!(answer(&other), behind, "{when_full:?}");

@@ -35,7 +35,7 @@ fn a_heartbeat_that_arrives_after_a_later_one_changes_nothing() {
         let expires_at = at(20 + u64::from(later));
         assert_eq!(answered, Outcome::Renewed { expires_at });
         assert_eq!(scene.record(), &before);
-        // Its function was carried out late.
+        // The function of the late heartbeat may also run after the later one.
         if length < later {
             assert_eq!(end(scene.carry_out(&late, 30)), answered);
             assert_eq!(scene.record(), &before);
@@ -60,7 +60,7 @@ fn a_heartbeat_counts_though_clocks_differ_and_moves_no_end_back() {
     let (mut scene, _) = held();
     scene.carry_out(&sent(&scene, 60, "old"), 20).unwrap();
 
-    // The clock of the function that carries it out is a second behind.
+    // The clock of the function that executes the heartbeat is a second behind.
     end(scene.carry_out(&sent(&scene, 60, "new"), 19));
 
     let lease = scene.lease("a");

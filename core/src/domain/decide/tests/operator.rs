@@ -1,4 +1,4 @@
-//! An operator's orders.
+//! Acts of operators.
 
 use super::scene::{OPERATOR, Scene, answer, at, audit_note, eviction_of, held, holder, id};
 use crate::domain::{
@@ -40,7 +40,7 @@ fn a_lock_can_be_paused_before_its_first_run() {
     assert_eq!(scene.record().permits.get(), 3);
 }
 
-/// Only a resume opens it: its holder has to be checked first.
+/// Only a resume opens a frozen lock, because an operator has to check its holder first.
 #[test]
 fn a_pause_does_not_replace_a_freeze() {
     let (mut scene, _) = held();
@@ -114,7 +114,7 @@ fn an_order_that_finds_nothing_to_do_writes_nothing() {
     }
 }
 
-/// The snapshot may hold the side item of another waiter: of the one whose turn is next.
+/// The snapshot may contain the side item of another waiter, the one whose turn is next.
 #[test]
 fn an_evicted_waiter_is_not_taken_for_another() {
     let scene = Scene::queued(&["b", "c"]);
@@ -144,7 +144,7 @@ fn a_frozen_lock_opens_when_an_operator_resumes_it() {
 
 #[test]
 fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
-    // The policy, the time of the run, and whether it begins anew at 110 s.
+    // The stale policy, the run time, and whether the run time starts again at 110 s.
     let cases = [
         (StalePolicy::Hold, 100, true),
         (StalePolicy::Hold, 1000, false),
@@ -172,7 +172,7 @@ fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
     }
 }
 
-/// A frozen lock is due at the end of a lease, whatever the limits are.
+/// A frozen lock is due at the end of a lease, because the limits do not count.
 #[test]
 fn a_resumed_lock_is_due_when_the_limits_that_begin_again_are_over() {
     let mut scene = Scene::held_on(1, |terms| {
@@ -192,10 +192,11 @@ fn a_resumed_lock_is_due_when_the_limits_that_begin_again_are_over() {
     assert_eq!(scene.record().due, Some(check));
 }
 
-/// The lease of a process is all that shows its end, so a resume must not prolong it.
+/// The end of its lease is the only sign that a process has died, so a resume must not extend the lease.
 #[test]
 fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
-    // When a check has marked the holder as a suspect, and when the lock is resumed, with a lease until 60 s.
+    // When a check marked the holder as a suspect, when the lock is resumed, and whether the end of the
+    // lease, 60 s, moves.
     let cases = [
         (None, 50, false),
         (None, 110, false),
@@ -222,7 +223,8 @@ fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
     }
 }
 
-/// Its heartbeats are refused, so a check waits for its end and freezes nothing.
+/// The heartbeats of the evicted holder are refused, so a check waits for its end and does not freeze
+/// the lock.
 #[test]
 fn a_pause_ends_beside_an_evicted_holder_under_hold() {
     let mut scene = Scene::held_on(2, |terms| {
@@ -350,7 +352,7 @@ fn a_lock_is_due_at_the_end_of_its_pause_and_idle_again_after_it() {
     assert_eq!(scene.record().due, None, "nothing is left for the sweep");
 }
 
-/// A lock without a holder is as a release leaves it that could not read the item of `b`.
+/// Without a holder, the lock is in the state after a release that could not read the side item of `b`.
 #[test]
 fn a_waiter_whose_item_cannot_be_read_leaves_and_another_gets_a_permit_that_is_free() {
     let drop = Command::DropWaiter(DropWaiter {

@@ -1,4 +1,4 @@
-//! A pause that is over by itself.
+//! Pauses with an end.
 
 use super::scene::{RETENTION, Scene, WAIT, answer, at, audit_note, held, holder};
 use crate::domain::{

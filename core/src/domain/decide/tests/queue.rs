@@ -1,4 +1,4 @@
-//! Who waits, and whose turn comes.
+//! Waiters, and the order in which they are granted permits.
 
 use super::scene::{Scene, WAIT, answer, at, effects, held, holder, task_token};
 use crate::domain::{
@@ -99,7 +99,7 @@ fn a_queue_at_its_bound_takes_no_other_run() {
     assert_eq!(answer(&wider), "Queued");
 }
 
-/// Returns a waiting state that gives up at second `until`.
+/// Returns the acquire of a waiting state that gives up at second `until`.
 fn until(name: &str, until: u64) -> Command {
     Command::Acquire(Acquire {
         when_full: WAIT,

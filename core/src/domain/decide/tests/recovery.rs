@@ -1,4 +1,4 @@
-//! Dead holders.
+//! Recovery of dead holders, and the tasks that their runs ended with.
 
 use super::scene::{Scene, answer, effects, held, holder, task_token};
 use crate::domain::{
@@ -80,7 +80,7 @@ fn a_released_run_is_not_brought_back_by_a_heartbeat_that_was_under_way_or_is_fo
     assert!(scene.record().is_idle());
 }
 
-/// The token outlives the lease, as the container's environment does.
+/// Records version `version` of the task of the run with `token`, and returns the outcome.
 fn note(scene: &mut Scene, token: FencingToken, version: u64) -> String {
     let task = testing::task_end(version);
     answer(&scene.carry_out(&Command::NoteTask(NoteTask { token, task }), 3))
@@ -119,7 +119,7 @@ fn a_release_ends_the_heartbeat_state() {
     assert_eq!(done.effects, [Effect::EndHeartbeat(task_token("beat"))]);
 }
 
-/// One that is seen to be dead has no state left to end.
+/// A holder that is seen to be dead has no heartbeat state left.
 #[test]
 fn only_a_holder_that_may_live_has_its_heartbeat_state_ended() {
     for (basis, ends) in [(RecoveryBasis::Seen, false), (RecoveryBasis::Expired, true)] {
@@ -133,7 +133,8 @@ fn only_a_holder_that_may_live_has_its_heartbeat_state_ended() {
     }
 }
 
-/// Each case: who ended how, and what a failure that its workflow reports afterwards is answered.
+/// Each case: the holder in the release, how the run ended, and whether a repeated failure is answered
+/// as already released.
 #[test]
 fn a_second_release_is_answered_as_such_only_to_the_run_that_released() {
     let cases = [
@@ -159,7 +160,7 @@ fn a_second_release_is_answered_as_such_only_to_the_run_that_released() {
     }
 }
 
-/// A heartbeat may put such a lease back, and must not behind a success.
+/// A heartbeat may reinstate such a lease, but not after a success.
 #[test]
 fn a_late_success_counts_as_a_release_only_where_a_redrive_could_go_on() {
     for (beats, another, expected) in [

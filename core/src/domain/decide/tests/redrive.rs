@@ -1,4 +1,4 @@
-//! An execution that goes on after it was over.
+//! Executions that are redriven after their end.
 
 use super::scene::{Scene, answer, at, held, holder, ticking_under};
 use crate::domain::{
@@ -131,7 +131,7 @@ fn a_heartbeat_that_crosses_the_release_of_a_failure_is_no_lost_lease() {
         (true, 5, Some(0), "Ended"),
         (true, 19, Some(0), "Ended"),
         (false, 6, Some(0), "Ended"),
-        // It may be of an execution that was redriven meanwhile.
+        // The heartbeat may come from an execution that was redriven since.
         (true, 6, None, "Err(LeaseLost)"),
         (true, 6, Some(1), "Reinstated"),
         (false, 6, Some(1), "Err(LeaseLost)"),
@@ -228,7 +228,8 @@ fn the_time_of_a_redriven_run_begins_when_its_work_may_begin_again() {
 
         let later = scene.carry_out(&renew(resumes), 90);
 
-        // Without progress for 30 seconds: only the run that is not at work yet is within its limits.
+        // After 30 s without progress, only the run that may not begin its work yet is within its
+        // limits.
         let expected = if resumes { "Renewed" } else { "Err(Stale)" };
         assert_eq!(answer(&later), expected);
         assert_eq!(scene.lease("a").run_until, Some(at(run_until)));

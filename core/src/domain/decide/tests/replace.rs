@@ -1,4 +1,4 @@
-//! A run that takes the place of the holder.
+//! Runs that replace a holder.
 
 use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder, task_token};
 use crate::domain::{
@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::testing;
 
-/// Returns a mutex whose holder `a` is replaced by `new`.
+/// Returns a mutex whose holder `a` is to be replaced by `new`.
 fn replaced() -> Scene {
     let (mut scene, _) = held();
     scene.acquire("new", WhenFull::Replace, 3).unwrap();
@@ -41,7 +41,7 @@ fn the_history_of_a_replaced_run_names_the_run_that_replaced_it() {
     assert_eq!(scene.holders(), ["new"]);
 }
 
-/// Where it waits, it is for the distance to the last grant.
+/// If it waits, it waits for the end of the rest.
 #[test]
 fn a_run_that_replaces_stops_no_run_where_a_permit_is_free() {
     let (resting, open) = (Scene::resting(2), Scene::held_by(2, &[("a", 0)]));
@@ -65,7 +65,7 @@ fn a_second_run_that_replaces_goes_first_and_takes_the_stop_over() {
 
     assert_eq!(effects(&done), ["Stop"]);
     assert_eq!(scene.line(), ["second", "new"]);
-    // The first was dead before it could stop the holder.
+    // The first replacer died before it could stop the holder.
     scene
         .carry_out(&Command::DropWaiter(eviction_of("new")), 5)
         .unwrap();
@@ -122,7 +122,7 @@ fn an_execution_replaces_neither_itself_nor_its_parent() {
         let refused = answer(&scene.ask(terms, when_full, 2));
         assert_eq!(refused, "Err(HeldByParent)", "{when_full:?}");
     }
-    // The branches of one execution wait for each other.
+    // A branch of an execution may wait for another branch.
     assert_eq!(answer(&scene.ask(own, WAIT, 3)), "Queued");
 }
 
@@ -185,7 +185,7 @@ fn a_queue_at_its_most_takes_no_run_that_replaces() {
     assert_eq!(most, QUEUE_MAX);
 }
 
-/// Returns the request of a state that waits to replace.
+/// Returns the request of a waiting state that replaces a holder.
 fn waiting(scene: &Scene, name: &str) -> Command {
     Command::Acquire(Acquire {
         task_token: Some(task_token(name)),
@@ -240,7 +240,8 @@ fn a_holder_is_not_stopped_for_a_run_that_a_free_permit_lets_in() {
     assert_eq!(scene.lease("a").exit.replaced_by, None);
 }
 
-/// A tick is delivered twice, and its first run is redriven while the second waits for the end of it.
+/// An event is delivered twice, and its first run is redriven while the second waits for the end of the
+/// first.
 #[test]
 fn a_redriven_run_is_not_replaced_by_a_second_delivery_of_its_tick() {
     let mut scene = Scene::ticking(1);

@@ -1,4 +1,4 @@
-//! A lock, and callers that act one after the other at seconds of their choice.
+//! A lock on which commands are executed one after the other, each at a given second.
 
 use crate::domain::{
     Acquire, ActKind, AuditNote, Command, DropWaiter, ExitStep, FencingToken, HolderId, Lease,
@@ -13,12 +13,12 @@ pub(super) use crate::testing::{RETENTION, holder, run_key, task_token};
 
 pub(super) type Decision = Result<Transition, Refusal>;
 
-/// The name of the operator of these tests.
+/// The operator in these tests.
 pub(super) const OPERATOR: &str = "arn:aws:iam::1:user/op";
-/// Waits in the queue.
+/// Waits in a queue of at most 100.
 pub(super) const WAIT: WhenFull = WhenFull::Queue { most: 100 };
 
-/// A lock of `permits`.
+/// A lock of `permits` permits.
 #[derive(Clone)]
 pub(super) struct Scene {
     pub(super) items: LockItems,
@@ -36,7 +36,7 @@ pub(super) fn held() -> (Scene, FencingToken) {
     (scene, token)
 }
 
-/// Returns a run of the key `tick` with a heartbeat state, under this policy.
+/// Returns a run of the key `tick` with a heartbeat state, under the stale policy `stale`.
 pub(super) fn ticking_under(stale: StalePolicy) -> (Scene, FencingToken) {
     let mut scene = Scene::held_on(1, |terms| {
         terms.run_key = Some(run_key("tick"));
@@ -47,7 +47,7 @@ pub(super) fn ticking_under(stale: StalePolicy) -> (Scene, FencingToken) {
     (scene, token)
 }
 
-/// Returns the same, which continued without its permit at second 100.
+/// Returns a run of the key `tick` that lost its permit at second 100 under `yield` and continues.
 pub(super) fn yielded() -> (Scene, FencingToken) {
     let (mut scene, token) = ticking_under(StalePolicy::Yield);
     scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
@@ -85,7 +85,7 @@ impl Scene {
         scene
     }
 
-    /// Returns a lock that `a` holds since second 0, on terms with this change.
+    /// Returns a lock that `a` holds since second 0, on terms that `change` has changed.
     pub(super) fn held_on(permits: i64, change: impl FnOnce(&mut Terms)) -> Self {
         let mut scene = Self::new(permits);
         let mut terms = scene.terms("a");
@@ -94,12 +94,12 @@ impl Scene {
         scene
     }
 
-    /// Returns a lock on which `a` runs the key `tick` since second 0.
+    /// Returns a lock that `a` holds since second 0 with the run key `tick`.
     pub(super) fn ticking(permits: i64) -> Self {
         Self::held_on(permits, |terms| terms.run_key = Some(run_key("tick")))
     }
 
-    /// Returns a lock that `a` holds for a day, and that rests for a minute after each grant.
+    /// Returns a lock that `a` holds with a lease of a day, and that rests for a minute after the grant.
     pub(super) fn resting(permits: i64) -> Self {
         Self::held_on(permits, |terms| {
             terms.lease = Seconds::of(86_400);
@@ -171,7 +171,7 @@ impl Scene {
         self.carry_out(&Command::Renew(renew), second)
     }
 
-    /// Returns the recovery of `name` on evidence about its lease as it is.
+    /// Returns the recovery of `name` on evidence about its present lease.
     pub(super) fn recovery_of(&self, name: &str) -> Recover {
         testing::recover(holder(name), self.token(name), self.seen(name))
     }
@@ -184,7 +184,7 @@ impl Scene {
         self.carry_out(&Command::Recover(recover), second)
     }
 
-    /// Returns a mark on evidence about the lease of `name` as it is.
+    /// Returns a mark of `name` on evidence about its present lease.
     pub(super) fn mark_of(&self, name: &str, step: ExitStep) -> Mark {
         Mark {
             seen: Some(self.seen(name)),
@@ -196,7 +196,7 @@ impl Scene {
         Command::Mark(self.mark_of(name, ExitStep::Suspect))
     }
 
-    /// Notes the end of the work of `name`, which keeps its permit.
+    /// Marks `name` as ending. It keeps its permit.
     pub(super) fn mark_ending(&mut self, name: &str, second: u64) -> Outcome {
         let mark = testing::mark(holder(name), self.token(name), ExitStep::Ending);
         self.carry_out(&Command::Mark(mark), second)
@@ -223,7 +223,7 @@ impl Scene {
         self.carry_out(&Command::HandOver, second).unwrap()
     }
 
-    /// Returns the lock as a decision knows it that has read the side item of `waiter`.
+    /// Returns the snapshot of a decision that has read the side item of `waiter`.
     pub(super) fn read(&self, waiter: Option<WaiterId>) -> Snapshot {
         let waiter = waiter.map(|id| {
             let item = self.items.waiters.get(&id).cloned();
@@ -237,7 +237,7 @@ impl Scene {
         }
     }
 
-    /// Decides as the protocol does, writes what was decided, and answers with it.
+    /// Decides on `command` as the protocol does, writes the decision, and returns it.
     pub(super) fn carry_out(&mut self, command: &Command, second: u64) -> Decision {
         let now = at(second);
         if let Some(waiter) = command.waits_already(now) {
@@ -249,7 +249,7 @@ impl Scene {
             let done = self.items.commit(&change);
             assert!(matches!(done, Commit::Committed(_)), "{done:?}");
         }
-        // A caller that polls registers behind its place.
+        // A caller that polls registers after it took its place.
         if let (Command::Acquire(acquire), Outcome::Queued { .. }) = (command, &decided.outcome) {
             let waiter = acquire.waiter(now);
             self.items.waiters.insert(waiter.id(), waiter);
@@ -278,7 +278,7 @@ impl Scene {
         self.record().holders.keys().map(HolderId::as_str).collect()
     }
 
-    /// Returns the names of those who wait, first in the queue first.
+    /// Returns the names of the waiters in the order of their tickets.
     pub(super) fn line(&self) -> Vec<&str> {
         let mut waiting: Vec<_> = self.record().queue.iter().collect();
         waiting.sort_by_key(|(_, ticket)| **ticket);
@@ -317,7 +317,7 @@ impl Scene {
         &self.items.runs[&RunId::Key(run_key("tick"))]
     }
 
-    /// Returns the acts in the history, each with who did it, what, and why.
+    /// Returns the acts in the history, each with its actor, kind and note.
     pub(super) fn acts(&self) -> Vec<(&str, ActKind, &str)> {
         let acts = self.items.acts.values();
         acts.map(|act| {
@@ -327,7 +327,7 @@ impl Scene {
         .collect()
     }
 
-    /// Returns the acts in the history, each with its note, which the operator has signed.
+    /// Returns the acts in the history, each with its kind and its note without the operator's name.
     pub(super) fn orders(&self) -> Vec<(ActKind, &str)> {
         let signature = format!(" (by {OPERATOR})");
         let acts = self.acts().into_iter();

@@ -1,4 +1,4 @@
-//! Holders that overran, hang or fell silent, under each policy.
+//! Holders that exceeded their run time, made no progress or fell silent, under each stale policy.
 
 use super::scene::{Decision, RETENTION, Scene, answer, at, audit_note, effects, held, holder};
 use crate::domain::{
@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::testing;
 
-/// Returns a run that must be over after 100 seconds and make progress every 50.
+/// Returns a run with `maxRunSeconds` 100 and `noProgressSeconds` 50.
 fn bounded(stale: StalePolicy) -> Scene {
     Scene::held_on(1, |terms| {
         terms.max_run = Some(Seconds::of(100));
@@ -122,7 +122,7 @@ fn only_a_holder_that_stays_silent_for_its_time_freezes_the_lock() {
     assert!(matches!(scene.record().gate.mode, Mode::Frozen { .. }));
 }
 
-/// Whether it is dead cannot be read, so it was never marked as a suspect.
+/// The evidence cannot be read, so the holder was never marked as a suspect.
 #[test]
 fn a_holder_of_which_nothing_is_known_freezes_its_lock_after_an_hour() {
     let (mut scene, _) = held();
@@ -136,7 +136,7 @@ fn a_holder_of_which_nothing_is_known_freezes_its_lock_after_an_hour() {
     assert_eq!(again, "Unchanged", "the resume gave it new time");
 }
 
-/// The sweep ends a pause up to a minute after its time. A pause that is not over keeps its note.
+/// The sweep ends an expired pause up to a minute late. A pause that has not expired keeps its note.
 #[test]
 fn a_lock_freezes_from_the_end_of_its_pause_on() {
     for (until, answers) in [
@@ -160,7 +160,7 @@ fn a_lock_freezes_from_the_end_of_its_pause_on() {
     }
 }
 
-/// By a heartbeat that comes too late, or by the reaper.
+/// The lock is frozen by a late heartbeat, or by the reaper.
 #[test]
 fn a_freeze_is_in_the_history_with_its_reason() {
     let (mut beats, mut silent) = (bounded(StalePolicy::Hold), bounded(StalePolicy::Hold));
@@ -176,7 +176,7 @@ fn a_freeze_is_in_the_history_with_its_reason() {
     }
 }
 
-/// Its workflow may report the end of its work, or beat once more.
+/// The workflow of the run may report the end of its work, or send another heartbeat.
 #[test]
 fn the_history_keeps_the_lease_of_a_run_that_goes_on_without_its_permit_and_of_no_other_that_yields()
  {

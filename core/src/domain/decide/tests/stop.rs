@@ -1,4 +1,4 @@
-//! A stop in two steps, and holders that are ending.
+//! Stops that are committed before they are carried out, and holders that are ending.
 
 use super::scene::{Decision, Scene, WAIT, answer, at, effects, held, holder};
 use crate::domain::{
@@ -76,8 +76,8 @@ fn a_stop_that_was_decided_before_a_heartbeat_is_not_committed_after_it() {
     assert_eq!(answer(&done), "Unchanged");
 }
 
-/// A redrive reports itself within the millisecond of the heartbeat before it, so that the lease
-/// ends when it did.
+/// The first heartbeat after the redrive comes in the same millisecond as the last one before, so the
+/// end of the lease does not change.
 #[test]
 fn evidence_from_before_a_redrive_is_void_even_if_the_lease_ends_when_it_did() {
     let commands: [fn(&Scene) -> Command; 3] = [
@@ -163,7 +163,7 @@ fn a_late_heartbeat_does_not_hide_that_the_work_is_being_stopped() {
     redriven(&mut scene, token, 0, 6).unwrap();
     assert!(scene.lease("a").exit.ending.is_some(), "no new redrive");
 
-    // One that comes fifteen seconds late was not under way at the end: the execution goes on.
+    // A heartbeat 15 s after the ending was not sent before it, so the execution continues.
     for (second, hides) in [(19, false), (20, true)] {
         scene.renew("a", token, second).unwrap();
 
@@ -227,7 +227,7 @@ fn a_waiter_of_the_same_key_is_let_in_when_the_ending_run_has_failed() {
     }
 }
 
-/// It was stopped before its wake-up arrived, and asks again before its execution ends.
+/// The holder was stopped before its wake-up arrived, and acquires again before its execution ends.
 #[test]
 fn a_stopped_holder_that_waits_again_and_dies_leaves_its_permit() {
     let mut scene = stopped_for_another();
@@ -242,7 +242,7 @@ fn a_stopped_holder_that_waits_again_and_dies_leaves_its_permit() {
     assert_eq!(scene.holders(), ["a"], "its own place is the first");
 }
 
-/// The write on the fast path requires that the caller holds nothing.
+/// The fast path requires that the caller holds no permit.
 #[test]
 fn a_stopped_holder_joins_the_queue_by_what_was_seen() {
     let mut scene = stopped_for_another();

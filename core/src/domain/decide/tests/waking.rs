@@ -1,4 +1,4 @@
-//! No waiter is left beside a free permit: the sweep's time, hand-overs, side items.
+//! No waiter is left waiting beside a free permit: the time of the sweep, hand-overs, side items.
 
 use super::super::release;
 use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, id};
@@ -35,7 +35,7 @@ fn the_sweep_comes_for_those_that_join_a_lock_that_rests() {
 fn a_release_that_comes_twice_hands_over_what_the_first_was_cut_off_before() {
     let mut scene = Scene::queued(&["b"]);
     let release = scene.release_of("a");
-    // The side item of the first waiter was not read with this release.
+    // The side item of the first waiter was not read for this release.
     let first = release::decide(&scene.read(None), &release, at(2));
     assert_eq!(first.effects, [Effect::HandOver]);
     let change = first.change(scene.items.record.as_ref()).unwrap();
@@ -134,7 +134,7 @@ fn a_waiter_that_confirms_its_grant_behind_the_lease_has_all_of_its_time() {
     scene.ask(terms.clone(), WAIT, 1).unwrap();
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
 
-    // The lease of the hand-over ends at 65 s, and the time at 105 s.
+    // The lease of the hand-over ends at 65 s, and the run time at 105 s.
     scene.ask(terms, WAIT, 90).unwrap();
 
     let lease = scene.lease("b");
@@ -146,7 +146,8 @@ fn a_waiter_that_confirms_its_grant_behind_the_lease_has_all_of_its_time() {
 
 #[test]
 fn the_time_of_a_run_begins_when_it_learns_of_its_grant() {
-    // The lease ends at 60 s. Each request asks again: the answers to those before were lost.
+    // The lease ends at 60 s. Each later request repeats the acquire, because the answers before it were
+    // lost.
     for (case, beat, asks, run_until, stalls_at) in [
         ("the first answer came", None, [].as_slice(), 100, 80),
         ("the second answer came", None, &[30], 130, 110),
@@ -194,7 +195,7 @@ fn a_waiter_that_asks_again_is_let_in_only_if_it_is_the_first() {
 
 #[test]
 fn a_waiter_that_takes_up_an_old_turn_finds_its_grant_and_has_confirmed_it() {
-    // Within the time of the run, and after it; within the lease, and after it.
+    // The turn is taken up within the run time and after it, and within the lease and after it.
     for (max_run, second) in [(Some(30), 20), (Some(30), 50), (Some(30), 300), (None, 300)] {
         let (mut scene, _) = held();
         let mut terms = scene.terms("b");
@@ -248,7 +249,7 @@ fn the_time_of_a_run_begins_when_it_confirms_its_grant() {
     }
 }
 
-/// The side item of the first waiter was not read with it.
+/// The side item of the first waiter was not read for this command.
 #[test]
 fn a_hand_over_that_changes_nothing_is_asked_for_again() {
     let mut scene = Scene::queued(&["b"]);

@@ -3,7 +3,8 @@
 use super::*;
 use crate::domain::Exit;
 
-/// Returns a run that has reported that its work is stopping, and failed at second 10.
+/// Returns a run that reported at second 9 that its work is stopping, and whose execution failed at
+/// second 10.
 fn failed() -> (Lease, World) {
     let own = Lease {
         work: Some(Work::States),
@@ -22,7 +23,7 @@ fn a_permit_is_freed_only_after_the_history_was_read() {
     let hidden = WorkObservation::Hidden("denied".into());
     let free = ["DescribeExecution", "FindStarted", "Recover"];
     for (second, started, asks, expected) in [
-        // What it had started may still be stopping.
+        // The tasks of the execution may still be stopping.
         (
             40,
             WorkObservation::States(Some(vec![])),
@@ -37,7 +38,7 @@ fn a_permit_is_freed_only_after_the_history_was_read() {
             &free[..2],
             Inspection::Ending,
         ),
-        // Its lease is live: whatever hides the tasks may pass.
+        // The lease is live, and the reason that hides the tasks may pass.
         (41, hidden, &free[..2], Inspection::Ending),
     ] {
         let (lease, mut world) = failed();
@@ -78,7 +79,7 @@ fn a_history_is_read_only_if_the_execution_ended_without_success() {
     }
 }
 
-/// A workflow may catch the failure of its guarded states, and go on behind them.
+/// A workflow may catch the failure of its guarded states and continue after them.
 #[test]
 fn an_execution_that_goes_on_behind_its_states_is_not_stopped() {
     let runs = |redrives| seen(ExecutionState::Running, redrives, None);
@@ -88,7 +89,7 @@ fn an_execution_that_goes_on_behind_its_states_is_not_stopped() {
         (runs(0), 40, vec![], 1, true),
         (runs(0), 40, task(), 1, false),
         (runs(0), 5000, task(), 1, false),
-        // It was redriven, and works under its grant again.
+        // The execution was redriven, and works under its grant again.
         (runs(1), 40, vec![], 0, false),
     ] {
         let (lease, mut world) = failed();

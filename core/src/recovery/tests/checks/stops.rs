@@ -1,4 +1,4 @@
-//! Checks that stop a holder, freeze its lock, or drop the run that asked for its place.
+//! Checks that stop a holder, freeze its lock, or drop the run that waits to replace it.
 
 use super::super::{RUNNING, after, ended, lease, replaced, suspect, task, under};
 use super::{World, ended_at, with_work};
@@ -117,11 +117,12 @@ fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
     }
 }
 
-/// It was redriven, which its description does not show yet, or its registration came late: no run is stopped for one
-/// that may be dead.
+/// The replacer was redriven and its description does not show that yet, or its registration came late.
+/// No run is stopped for a replacer that may be dead.
 #[test]
 fn a_replacer_that_registered_behind_its_end_is_judged_later() {
-    // The time of its registration, the redrives that it reported, the time of the check, and what that does.
+    // The second of its registration, the redrives that it reported, the second of the check, and the
+    // step of the check.
     for (since, redrives, second, then) in [
         (5, 0, 10, "DropWaiter"),
         (6, 0, 10, "DropWaiter"),

@@ -1,4 +1,4 @@
-//! What a decided write asks of the record where less than its version, or nothing, is enough.
+//! The clauses of a decided write that needs less than the version of the record, or nothing of it.
 
 use super::super::scene::{Scene, WAIT, at, holder, id};
 use super::{Change, NOW, assert_bound, assert_broken, enter, hold, move_lease, pause, resize};
@@ -39,8 +39,9 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
     );
 }
 
-/// A release written in between may grant nothing, because the first waiter waits for this one. A
-/// run that comes in had asked for another holder's place, which that one keeps.
+/// If another release is written in between, it hands nothing over, because this write has the first
+/// waiter. A waiter that was to replace another holder may get this permit; then that holder keeps its
+/// place.
 #[test]
 fn a_hand_over_of_several_permits_needs_the_others_held_and_a_spared_one_as_it_was_seen() {
     let released: Change = ("a release", |record| {
@@ -81,7 +82,7 @@ fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
     );
 }
 
-/// The numbers of a record that is written anew have to be known.
+/// A write that changes the capacity depends on the version of the record.
 #[test]
 fn a_place_is_taken_without_a_read_only_where_the_lock_keeps_its_capacity() {
     for (permits, fast) in [(2, true), (3, false)] {
