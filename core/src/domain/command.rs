@@ -156,10 +156,11 @@ pub struct Release {
 /// What shows that a permit may be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecoveryBasis {
-    /// The execution, or the task that is the holder, has ended, and no work of the run is running.
+    /// The end is seen: the holder's execution or task has ended or is no longer known, or the run
+    /// reported the end of its work; and none of its work is seen running.
     Seen,
-    /// The lease expired, and it is the only evidence about the holder; or the holder is stale and its
-    /// policy is `yield`.
+    /// The lease is dead and the holder is not an execution, or the holder is stale and its policy is
+    /// `yield`.
     Expired,
     /// The holder has not confirmed its hand-over, and its execution ended before the hand-over, or it
     /// polls and its stop is committed.

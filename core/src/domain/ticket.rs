@@ -42,8 +42,8 @@ impl Ticket {
 
 /// The short name of a waiter: the first 16 hex digits of SHA-256 of the holder's name.
 ///
-/// A queue of 500 full names of 400 bytes would take half of the 400 KB that DynamoDB allows for an
-/// item. The waiter's side item contains the full name.
+/// A queue of 500 full ARNs would take half of the 400 KB that DynamoDB allows for an item. The waiter's
+/// side item contains the full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(String);
 
