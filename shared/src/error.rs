@@ -1,9 +1,9 @@
 //! The error of a function, with a name from a closed list.
 //!
-//! The name is what a workflow catches and what decides whether its call is retried;
-//! `contract::ErrorName` has the list, and a test holds the state machines to it. The message is
-//! for the operator who reads the execution or the log: it names the lock, what is in the way, and
-//! what to do about it. It never has a task token in it.
+//! A workflow catches the name, and the name decides whether the call is retried. `contract::ErrorName` has
+//! the list, and a test checks that the state machines use no other name. The message is for the operator who
+//! reads the execution or the log: it names the lock, what is in the way, and what to do about it. It never
+//! contains a task token.
 //!
 //! ```text
 //!  refused by the protocol ─▶ LockHeld, QueueFull, PermitsMismatch, LockPaused, LockFrozen,
@@ -41,7 +41,7 @@ impl Error {
         &self.message
     }
 
-    /// An error with this name and message.
+    /// Creates an error.
     #[must_use]
     pub fn new(name: ErrorName, message: impl Into<String>) -> Self {
         Self {
@@ -52,8 +52,8 @@ impl Error {
 
     /// Converts the error of a command on `lock`.
     ///
-    /// After `Unavailable` the command may or may not have been written: its answer was lost. The
-    /// caller repeats it, and gets the answer of the first time.
+    /// After `Unavailable`, the command may have been written, and only its answer lost. A caller that
+    /// repeats the command gets the answer to the first call.
     #[must_use]
     pub fn of_command(lock: &LockKey, error: ProtocolError) -> Self {
         match error {
@@ -68,9 +68,9 @@ impl Error {
         }
     }
 
-    /// `Lockstep.LockHeld` for a redriven run whose last attempt still has `tasks` that run.
+    /// Returns `Lockstep.LockHeld` for a redriven run whose last attempt still has running `tasks`.
     ///
-    /// The workflow asks again while the work stops.
+    /// The workflow asks again until the work has stopped.
     #[must_use]
     pub fn still_stopping(lock: &LockKey, tasks: &[String]) -> Self {
         let tasks = tasks.join(", ");
@@ -80,23 +80,23 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
-    /// `Lockstep.LeaseLost` for a redriven run that has no permit and no recorded success. `evidence` says how it lost
-    /// the permit.
+    /// Returns `Lockstep.LeaseLost` for a redriven run that has no permit and no recorded success. `evidence`
+    /// says how the run lost its permit.
     #[must_use]
     pub fn without_success(lock: &LockKey, run: &Renew, evidence: Option<&str>) -> Self {
         let Renew { holder, token, .. } = run;
         let lost = evidence.map_or_else(String::new, |why| format!(" ({why})"));
         let text = format!(
-            "lock {lock}: {holder} has lost its permit with token {token}{lost}, and no success of it is recorded; \
-             start its work as a new run"
+            "lock {lock}: {holder} has lost its permit with token {token}{lost}, and the history has no success of \
+             this run; start its work as a new run"
         );
         Self::new(ErrorName::LeaseLost, text)
     }
 
-    /// `Lockstep.Unavailable` for a retry whose attempt before, `holder`, may have ended.
+    /// Returns `Lockstep.Unavailable` for a retry whose earlier attempt, `holder`, may have ended.
     ///
-    /// An error in place of `skipped` or `duplicate`: those succeed, and the caller's retry would
-    /// be over without a run.
+    /// The caller gets this error in place of the answer `skipped` or `duplicate`. With such an answer its
+    /// retry would succeed without a run.
     #[must_use]
     pub fn in_doubt(lock: &LockKey, holder: &HolderId) -> Self {
         let text =
@@ -104,17 +104,18 @@ impl Error {
         Self::new(ErrorName::Unavailable, text)
     }
 
-    /// `Lockstep.Unavailable` for a call of `holder`, whose heartbeat state may still wait.
+    /// Returns `Lockstep.Unavailable` for a call of `holder` whose heartbeat state may still wait.
     #[must_use]
     pub fn state_waits(lock: &LockKey, holder: &HolderId) -> Self {
         let text = format!(
-            "lock {lock}: {holder} holds its permit no more, but SendTaskSuccess for its heartbeat state gave no \
+            "lock {lock}: {holder} no longer holds its permit, but SendTaskSuccess for its heartbeat state gave no \
              answer; a retry is safe"
         );
         Self::new(ErrorName::Unavailable, text)
     }
 
-    /// `Lockstep.LockHeld` for the eviction of `holder`, which shows the sign of life `why`.
+    /// Returns `Lockstep.LockHeld` for the eviction of `holder`, which is alive. `why` is the evidence of
+    /// that.
     #[must_use]
     pub fn still_alive(lock: &LockKey, holder: &HolderId, why: &str) -> Self {
         let text = format!(
@@ -123,10 +124,10 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
-    /// `Lockstep.LockHeld` for a holder that is not evicted without force, because whether it is alive
-    /// cannot be read.
+    /// Returns `Lockstep.LockHeld` for the eviction, without force, of a `holder` that may be alive. `why`
+    /// says why Lockstep cannot read whether it is.
     ///
-    /// An outage of Step Functions must not free a living run whose heartbeats fail in the same
+    /// An outage of Step Functions must not free the permit of a live run, whose heartbeats fail in the same
     /// outage.
     #[must_use]
     pub fn not_seen(lock: &LockKey, holder: &HolderId, why: &str) -> Self {
@@ -136,7 +137,7 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
-    /// `Lockstep.LockHeld` for a run key that is not forgotten, because `waiter` has it.
+    /// Returns `Lockstep.LockHeld` for a run key that is not forgotten, because `waiter` has it.
     #[must_use]
     pub fn run_key_waits(lock: &LockKey, key: &RunKey, waiter: &HolderId) -> Self {
         let key = key.as_str();
@@ -144,7 +145,7 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
-    /// `Lockstep.LockHeld` for a start whose run key `holder` has: the new run would be a duplicate.
+    /// Returns `Lockstep.LockHeld` for a start whose run key `holder` has. The new run would be a duplicate.
     #[must_use]
     pub fn run_key_held(lock: &LockKey, key: &RunKey, holder: &HolderId) -> Self {
         let key = key.as_str();
@@ -154,10 +155,10 @@ impl Error {
         Self::new(ErrorName::LockHeld, text)
     }
 
-    /// Converts a refusal that the caller did not request as data.
+    /// Converts a refusal that the caller gets as an error.
     ///
-    /// Under `overlap: skip` most refusals are a response and not an error; they come here where a
-    /// run asked to fail, or cannot have what it asked for.
+    /// With `overlap` `skip`, most refusals are a response. A refusal is an error if the request asked to
+    /// fail, or asked for something that the lock cannot give.
     #[must_use]
     pub fn of_refusal(lock: &LockKey, refusal: Refusal) -> Self {
         let (name, text) = match refusal {
@@ -185,7 +186,7 @@ impl Error {
                     format!("free, but rests until {at} (minIntervalSeconds)"),
                 )
             }
-            // Only to `forget`: acquire answers a duplicate with a response.
+            // Only `forget` gets this error: acquire-lock answers a duplicate with a response.
             Refusal::Duplicate { run_key, run } => {
                 let text = format!("run key {} is taken by {}", run_key.as_str(), run.holder);
                 (ErrorName::LockHeld, text)
@@ -193,7 +194,7 @@ impl Error {
             Refusal::HeldByParent { holder } => {
                 let text = format!(
                     "held by {holder}, which is this execution or has started it: a run that waits for its own \
-                     lock would wait for ever"
+                     lock would wait forever"
                 );
                 (ErrorName::LockHeld, text)
             }
@@ -219,10 +220,10 @@ impl Error {
                 holders,
             } => {
                 let now = held_by(&holders);
-                let text = format!("{holder} no longer holds it with token {token}; {now}");
+                let text = format!("{holder} no longer holds a permit with token {token}; {now}");
                 (ErrorName::LeaseLost, text)
             }
-            // The same name as for a lease that is gone: the workflow stops its work for both.
+            // The same name as for a lost lease, because the workflow stops its work in both cases.
             Refusal::Stale { holder, why } => {
                 let text = format!("{holder} {why}");
                 (ErrorName::LeaseLost, text)
@@ -239,7 +240,7 @@ impl From<InvalidRequest> for Error {
 }
 
 impl From<OutOfTime> for Error {
-    /// Nothing is known of what the call has done. A retry is safe.
+    /// Converts the end of a call's time. The call may have changed the lock; a retry is safe.
     fn from(late: OutOfTime) -> Self {
         Self::new(ErrorName::Unavailable, late.to_string())
     }
@@ -278,7 +279,7 @@ impl From<ExecutionsError> for Error {
     }
 }
 
-/// Why a lock with so many permits, holders and waiters grants none.
+/// Describes why a lock with this many permits, holders and waiters grants no permit.
 fn why_held(permits: usize, holders: usize, waiting: usize) -> String {
     match (holders < permits, waiting) {
         (false, _) => format!("all {permits} permits are held"),

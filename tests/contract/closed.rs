@@ -60,7 +60,8 @@ async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
 
     let skipped = functions.acquire(ask("a")).await.unwrap();
 
-    let why = "lock nightly is paused: deploy (by ops@example.com); an operator can resume it";
+    let why =
+        "lock nightly is paused: deploy (by ops@example.com); an operator can resume the lock";
     assert_eq!(functions.event(EventKind::RunSkipped).reason, why);
     let shown = json!({ "message": why, "holder": execution("b"), "held": 1, "queueLength": 0 });
     assert_has(&skipped, shown);

@@ -131,6 +131,6 @@ async fn a_skip_says_how_to_end_a_task_and_names_no_execution_where_there_is_non
     let stop = format!("aws ecs stop-task --cluster batch --task {arn}");
     assert_says(by_task["message"].as_str().unwrap(), &stop);
     let message = by_host["message"].as_str().unwrap();
-    assert_says(message, "frees itself");
+    assert_says(message, "the permit becomes free when");
     assert!(!message.contains("aws "), "{message}");
 }

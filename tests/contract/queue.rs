@@ -74,7 +74,7 @@ async fn a_run_that_skips_a_full_queue_counts_and_is_reported_as_skipped() {
 
         let message = answer["message"].as_str().unwrap();
         assert!(
-            message.contains("1 wait already, and maxQueue is 1; held by"),
+            message.contains("the queue is full: 1 waiting, maxQueue 1; held by"),
             "{message}"
         );
         let known = ["status", "holder", "held", "queueLength"].map(|field| answer[field].clone());

@@ -46,7 +46,7 @@ async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
         "holder": a, "since": "2026-03-01T06:00:00Z", "expiresAt": "2026-03-01T06:01:00Z",
         "message": format!(
             "gave up waiting for lock nightly: held by {a} since 2026-03-01T06:00:00Z, lease \
-             until 2026-03-01T06:01:00Z; 0 wait still"
+             until 2026-03-01T06:01:00Z; waiters left: 0"
         )
     });
     assert_eq!(answer, expected);

@@ -1,9 +1,8 @@
 //! The request of acquire-lock.
 //!
-//! The request is checked as a whole before anything is written, and the first rule that is broken
-//! is named with field and value. Fields that have no meaning beside each other are refused
-//! together: a `waitUntil` of a run that does not wait would be a mistake that shows only on a full
-//! lock.
+//! All fields are checked before anything is written. The error names the first field that breaks a rule,
+//! its value and the rule. A field that has no effect beside the other fields is refused: a `waitUntil` of a
+//! run that does not wait is a mistake that would show only on a full lock.
 
 use super::options::{CheckedOptions, LockOptions};
 use super::parse::{self, InvalidRequest, object_or_null, parse_time, quoted, redrives, text};
@@ -18,7 +17,7 @@ use lockstep_core::domain::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Take a permit of a lock.
+/// Request of acquire-lock: take a permit of a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -26,31 +25,35 @@ pub struct AcquireRequest {
     /// The lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// Who asks: an execution ARN, plus `#suffix` when one execution holds several permits.
+    /// The holder of the permit: the ARN of an execution of a Standard workflow, plus `#suffix` where one
+    /// execution holds several permits; the ARN of a task, plus `#container/id`; or a name that the caller
+    /// chooses.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub holder: String,
-    /// The options. [`Self::read`] reads them: serde would accept unknown fields beside a flattened type.
+    /// The options of the lock. [`Self::read`] reads them, because serde accepts unknown fields beside a
+    /// flattened type.
     #[serde(flatten, skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(!skip_deserializing))]
     pub options: LockOptions,
-    /// With `overlap` `skip`: the caller goes on to wait when the answer is `skipped`, so it is not
-    /// counted and reported as a run that was skipped. Default false.
+    /// With `overlap` `skip`: whether the caller waits after the answer `skipped`. That answer is then
+    /// neither counted nor reported as a skipped run, unless it has `paused`. Default false.
     #[serde(default)]
     pub may_wait: bool,
-    /// The caller waits when the answer is `skipped` with `ending`, so that is not counted and
-    /// reported as a run that was skipped. Default false.
+    /// Whether the caller waits after the answer `skipped` with `ending`. That answer is then neither counted
+    /// nor reported as a skipped run. Default false.
     #[serde(default)]
     pub wait_for_ending: bool,
-    /// The task token of the state that waits for the turn, with `overlap` `queue` or `replace`, `onPaused`
-    /// `wait` or `catchUp` `once`.
-    /// The state ends with the answer that this request would get when the turn comes.
+    /// The task token of the state that waits for the permit. Given only with `overlap` `queue` or `replace`,
+    /// `onPaused` `wait` or `catchUp` `once`. When the permit is handed over, the state ends with the answer
+    /// that this request would get at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 2048)))]
     pub task_token: Option<String>,
-    /// Until when to wait, where `taskToken` may be given: a time as in 2026-03-01T06:00:00Z.
+    /// When the caller stops waiting: a time as in 2026-03-01T06:00:00Z. Given only where `taskToken` may be
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_until: Option<String>,
-    /// Where the run's ECS tasks are found, so that they can be seen to run and be stopped.
+    /// Where the run's work is found, so that Lockstep can see whether it runs, and stop it.
     #[serde(
         default,
         deserialize_with = "object_or_null",
@@ -58,18 +61,18 @@ pub struct AcquireRequest {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<WorkPlace>"))]
     pub work: Option<WorkPlace>,
-    /// The execution that started the holder's execution. A holder of the same parent is an earlier
-    /// attempt of the caller: whether it still runs is checked at once.
+    /// The execution that started the holder's execution. A holder with the same parent counts as an earlier
+    /// attempt of the same run: acquire-lock checks at once whether it still runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub parent: Option<String>,
     /// How often the holder's execution has been redriven: `Execution.RedriveCount` of the Context
-    /// object. What is seen of the execution from before that redrive is void then. Default 0.
+    /// object. Evidence from before that redrive no longer counts. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
     pub redrive_count: Option<i64>,
-    /// For a redriven execution: resume the grant that it had. The answer is `alreadyHeld` once no
-    /// task of its last attempt runs, `finished` if the work of that attempt had succeeded.
+    /// For a redriven execution: the grant that it resumes. The answer is `alreadyHeld` once no work of its
+    /// last attempt runs, or `finished` if that work succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redrive: Option<Redrive>,
 }
@@ -140,8 +143,8 @@ impl AcquireRequest {
             .redrive
             .clone()
             .map(|redrive| redrive.check(&lock, &terms));
-        // An error is in the execution's history and in the log, and a caller with the token and
-        // the right to call SendTaskSuccess ends the state.
+        // The error hides the task token. It is written to the execution's history and to the log, and
+        // whoever has the token and may call SendTaskSuccess can end the state.
         let hidden = |_| InvalidRequest::new("taskToken", "(hidden)", TaskToken::RULE);
         Ok(CheckedAcquire {
             lock,
@@ -198,17 +201,17 @@ impl AcquireRequest {
 
     fn holder(&self) -> Result<HolderId, InvalidRequest> {
         let holder = text("holder", &self.holder, HolderId::new)?;
-        // DescribeExecution does not take the ARN of one, so nothing but the end of its lease would
-        // free its permit.
+        // DescribeExecution does not accept the ARN of an Express execution, so only the end of its lease
+        // would free its permit.
         if ExecutionArn::is_express(&holder) {
-            let rule = "an execution of a Standard workflow, because whether one of an Express workflow has ended \
-                        cannot be learnt";
+            let rule = "an execution of a Standard workflow: DescribeExecution does not describe an execution of an \
+                        Express workflow, so its end cannot be seen";
             return Err(InvalidRequest::new("holder", quoted(&self.holder), rule));
         }
         Ok(holder)
     }
 
-    /// Rejects fields that only a run that waits may have.
+    /// Rejects `taskToken` and `waitUntil` of a run that does not wait.
     fn check_waiting(&self) -> Result<(), InvalidRequest> {
         if self.options.waits(self.may_wait) {
             return Ok(());

@@ -5,51 +5,53 @@ use super::grant::Grant;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What came of an acquire.
+/// Response of acquire-lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "status", rename_all = "camelCase")]
 pub enum AcquireResponse {
     /// The caller holds a permit from now on.
     Granted(Granted),
-    /// The caller held a permit before it asked: the same grant again.
+    /// The caller already held a permit. The response has the same grant.
     AlreadyHeld(Granted),
-    /// The lock is full, or its last grant is too recent.
+    /// No permit, and no wait: the lock is full, paused or at rest (`minIntervalSeconds`), or its queue is
+    /// full.
     Skipped(Skipped),
-    /// The run key has had its success, or runs right now.
+    /// A run with the same run key has succeeded, or is under way.
     Duplicate(Duplicate),
-    /// The caller has a place in the queue.
+    /// The caller waits in the queue.
     Queued(Queued),
-    /// The caller waited until its `waitUntil` and has left the queue.
+    /// The wait has ended without a permit: at the caller's `waitUntil`, or because an operator removed the
+    /// caller from the queue.
     GaveUp(GaveUp),
-    /// The work of a redriven execution had succeeded: nothing is left to do.
+    /// The work succeeded before its execution was redriven. Nothing is left to do.
     Finished(Finished),
 }
 
-/// A permit.
+/// Response to a caller that holds a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Granted {
-    /// The receipt: pass it back with every heartbeat and with the release.
+    /// The receipt of the grant. Pass it back unchanged with every heartbeat and with the release.
     pub grant: Grant,
     /// When the lease ends unless it is renewed.
     pub expires_at: String,
-    /// Length of the lease: the time from a heartbeat to the end that it sets.
+    /// Length of the lease. A heartbeat moves the end of the lease to this long after itself.
     pub lease_seconds: u32,
-    /// Time between heartbeats.
+    /// Time between two heartbeats.
     pub heartbeat_seconds: u32,
-    /// The ECS group that the run's tasks belong to: `lockstep:<lock>:<holder hash>`.
+    /// The ECS group of the run's tasks: `lockstep:<lock>:<holder hash>`. Pass it to RunTask as `Group`.
     pub task_group: String,
-    /// With `work.stateMachineArn`: the ARN of the execution that does the work, up to the hyphen and
-    /// the number of redrives that follow it, as in `lockstep-<lock>-<token>` and `-0`. Start it under
-    /// this name, so that its end frees the permit.
+    /// With `work.stateMachineArn`: the ARN of the execution that does the work, without the hyphen and the
+    /// number of redrives at its end. The name of that execution is `lockstep-<lock>-<token>-0`, and ends
+    /// with `-1` after the first redrive. Start it under that name, so that its end frees the permit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_arn: Option<String>,
-    /// The same for the container: environment variables in the form that ECS container overrides
-    /// take, so that a workflow passes them on as they are.
+    /// The grant as environment variables for the container, in the form that the container overrides of
+    /// RunTask take, so that a workflow passes them on unchanged.
     pub environment: Vec<EnvironmentVariable>,
-    /// The dead holder whose permit this was.
+    /// The dead holder that acquire-lock freed this permit from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<String>,
 }
@@ -59,9 +61,9 @@ pub struct Granted {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct EnvironmentVariable {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its value.
+    /// The value of the variable.
     pub value: String,
 }
 
@@ -70,18 +72,18 @@ pub struct EnvironmentVariable {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Oldest {
-    /// Who holds it.
+    /// The holder with the oldest grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     /// When that holder got its grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// When its lease ends unless it is renewed.
+    /// When the lease of that holder ends unless it is renewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 
-/// No permit, and why.
+/// Response to a caller that gets no permit and does not wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -91,12 +93,12 @@ pub struct Skipped {
     /// The oldest holder, if the lock has one.
     #[serde(flatten)]
     pub oldest: Oldest,
-    /// How many hold a permit.
+    /// Number of holders.
     pub held: usize,
-    /// How many wait for one.
+    /// Number of waiters.
     pub queue_length: usize,
-    /// Whether a permit is about to become free for a caller that waits a while: a holder is being stopped that no
-    /// waiter waits for, or that may be an earlier attempt at the caller's own run.
+    /// Whether a caller that waits gets a permit when a holder has stopped: more holders are ending than runs
+    /// wait, or an ending holder may be an earlier attempt at the caller's own run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub ending: bool,
@@ -104,59 +106,60 @@ pub struct Skipped {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub paused: bool,
-    /// Earliest time of the next grant, when the lock is free but rests.
+    /// Earliest time of the next grant, if the lock is free but at rest (`minIntervalSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,
-    /// The same in a sentence, and how to clear it.
+    /// The reason in a sentence. At a full lock also how the permit becomes free, and the command that ends
+    /// the oldest holder.
     pub message: String,
 }
 
-/// A place in the queue.
+/// Response to a caller that waits in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Queued {
     /// The lock.
     pub lock: String,
-    /// From 1: how many turns it takes.
+    /// The caller's place in the queue. The first waiter has 1.
     pub position: usize,
-    /// How many wait, the caller counted.
+    /// Number of waiters, including the caller.
     pub queue_length: usize,
     /// The oldest holder, if the lock has one.
     #[serde(flatten)]
     pub oldest: Oldest,
-    /// The same in a sentence.
+    /// The response in a sentence.
     pub message: String,
 }
 
-/// No permit after the longest time that the caller wanted to wait.
+/// Response to a caller whose wait ended without a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GaveUp {
     /// The lock.
     pub lock: String,
-    /// How many wait still.
+    /// Number of waiters that remain. 0, without a count, if another call removed the caller from the queue.
     pub queue_length: usize,
     /// The oldest holder, if the lock has one.
     #[serde(flatten)]
     pub oldest: Oldest,
-    /// The same in a sentence.
+    /// The response in a sentence.
     pub message: String,
 }
 
-/// A run whose work had succeeded before its execution was redriven.
+/// Response to a redriven execution whose work succeeded before the redrive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Finished {
     /// The lock.
     pub lock: String,
-    /// The same in a sentence.
+    /// The response in a sentence.
     pub message: String,
 }
 
-/// The run of a key that is taken.
+/// Response to a caller whose run key another run has taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -165,15 +168,15 @@ pub struct Duplicate {
     pub lock: String,
     /// The run key.
     pub run_key: String,
-    /// Who has run it, or runs it.
+    /// The holder of the run that has taken the run key.
     pub holder: String,
     /// The fencing token of that run.
     pub token: i64,
     /// When that run got its grant.
     pub since: String,
-    /// When it succeeded; none while it runs.
+    /// When that run succeeded. Absent while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// The same in a sentence.
+    /// The response in a sentence.
     pub message: String,
 }

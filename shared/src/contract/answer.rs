@@ -1,8 +1,8 @@
 //! Converts results of the protocol to responses of acquire-lock.
 //!
-//! A waiting state is ended with the JSON that acquire-lock would answer, so a workflow reads one
-//! shape, whichever way its permit came. Messages are for people: they name the lock, who holds it
-//! since when, and how that ends.
+//! A waiting state ends with the same JSON that acquire-lock answers, so a workflow reads one format, whether
+//! acquire-lock or a hand-over gave it the permit. A message is for people: it names the lock, its oldest
+//! holder, the time of that grant, and how the permit becomes free.
 
 use super::acquired::{
     AcquireResponse, Duplicate, EnvironmentVariable, Finished, GaveUp, Granted, Oldest, Queued,
@@ -83,7 +83,7 @@ impl GaveUp {
             queue_length,
             oldest: Oldest::of(holders),
             message: format!(
-                "gave up waiting for lock {lock}: {}; {queue_length} wait still",
+                "gave up waiting for lock {lock}: {}; waiters left: {queue_length}",
                 held_by(holders)
             ),
         }
@@ -95,12 +95,12 @@ impl GaveUp {
     #[must_use]
     pub fn late(lock: &LockKey) -> Self {
         Self {
-            message: format!("the wait for lock {lock} was over before a permit was handed over"),
+            message: format!("the wait for lock {lock} ended before a permit was handed over"),
             ..Self::of(lock, 0, &[])
         }
     }
 
-    /// Returns the response to a waiter that an operator evicted.
+    /// Returns the response to a waiter that an operator removed from the queue.
     #[must_use]
     pub fn evicted(lock: &LockKey) -> Self {
         Self {
@@ -136,8 +136,7 @@ impl AcquireResponse {
 }
 
 impl Skipped {
-    /// Returns the response to a caller when all permits are held. `ending` says whether one becomes free for a
-    /// caller that waits for the end of a holder.
+    /// Returns the response to a caller that finds all permits held. `ending` is the field of the response.
     #[must_use]
     pub fn full(
         lock: &LockKey,
@@ -160,7 +159,7 @@ impl Skipped {
         }
     }
 
-    /// Returns the response to a caller that would wait, while `most` or more wait already.
+    /// Returns the response to a caller that would wait, at a queue that has `most` waiters or more.
     #[must_use]
     pub fn queue_full(
         lock: &LockKey,
@@ -175,7 +174,8 @@ impl Skipped {
         }
     }
 
-    /// Returns the response to a caller while the lock is paused, `until` a time if that is known.
+    /// Returns the response to a caller while the lock is paused. `until` is the end of the pause, if it has
+    /// one.
     #[must_use]
     pub fn paused(
         lock: &LockKey,
@@ -223,8 +223,8 @@ impl Duplicate {
         let since = rfc3339(run.token.granted_at());
         let ended_at = run.end.as_ref().map(|end| rfc3339(end.at));
         let state = ended_at.as_ref().map_or_else(
-            || "runs it right now".to_owned(),
-            |at| format!("ran it and succeeded at {at}"),
+            || "is still running".to_owned(),
+            |at| format!("succeeded at {at}"),
         );
         Self {
             lock: lock.to_string(),
@@ -232,7 +232,8 @@ impl Duplicate {
             holder: run.holder.to_string(),
             token: i64::try_from(run.token.number()).unwrap_or(i64::MAX),
             message: format!(
-                "{} {state}; this trigger has nothing left to do",
+                "run key {} is taken by {}, which {state}; this trigger has nothing left to do",
+                run_key.as_str(),
                 run.holder
             ),
             since,
@@ -241,27 +242,29 @@ impl Duplicate {
     }
 }
 
-/// Returns when the permit of `holder` is freed, and the command that stops its task or execution.
+/// Describes when the permit of `holder` becomes free, with the command that stops its task or execution.
 fn how_to_clear(holder: &HolderId) -> String {
     let part_of = holder.as_str().split('#').next().unwrap_or_default();
     let by_hand = match TaskArn::of_holder(holder) {
         Some(task) => format!(
-            "; to end it now: aws ecs stop-task --cluster {} --task {task}",
+            "; to stop the run now: aws ecs stop-task --cluster {} --task {task}",
             task.cluster()
         ),
         None if part_of.contains(":execution:") => {
-            format!("; to end it now: aws stepfunctions stop-execution --execution-arn {part_of}")
+            format!(
+                "; to stop the run now: aws stepfunctions stop-execution --execution-arn {part_of}"
+            )
         }
         None => String::new(),
     };
-    format!("; it frees itself when the run ends, or when its lease runs out{by_hand}")
+    format!("; the permit becomes free when the run ends or loses its lease{by_hand}")
 }
 
-/// Describes the holders of a lock, the oldest first.
+/// Describes the holders of a lock: the oldest one with its times, and the number of the others.
 #[must_use]
 pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
     let Some((holder, lease)) = holders.first() else {
-        return "held by no run now".into();
+        return "held by no run".into();
     };
     let since = rfc3339(lease.token.granted_at());
     let until = rfc3339(lease.expires_at);
@@ -272,18 +275,18 @@ pub fn held_by(holders: &[(HolderId, Lease)]) -> String {
     format!("held by {holder}{others} since {since}, lease until {until}")
 }
 
-/// A full queue in a few words: how many wait, the bound, and the holders that they wait for.
+/// Describes a full queue: the number of waiters, `maxQueue`, and the holders of the lock.
 #[must_use]
 pub fn full_queue(most: usize, waiting: usize, holders: &[(HolderId, Lease)]) -> String {
     let held = held_by(holders);
-    format!("{waiting} wait already, and maxQueue is {most}; {held}")
+    format!("the queue is full: {waiting} waiting, maxQueue {most}; {held}")
 }
 
-/// A pause in a few words: until when, why, and how it ends.
+/// Describes a pause: its end, its reason, and who can end it.
 #[must_use]
 pub fn paused_by(note: &str, until: Option<Timestamp>) -> String {
     let until = until.map_or_else(String::new, |end| format!(" until {}", rfc3339(end)));
-    format!("paused{until}: {note}; an operator can resume it")
+    format!("paused{until}: {note}; an operator can resume the lock")
 }
 
 impl Oldest {

@@ -2,21 +2,25 @@
 
 use std::fmt;
 
-/// The only error names that a workflow may catch.
+/// Name of an error that a workflow can catch. The list is closed.
 ///
-/// They reach Step Functions as the error name of a failed Lambda task.
+/// Step Functions gets the name as the error name of a failed Lambda task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorName {
     /// The request breaks a rule. Nothing was written. Do not retry.
     InvalidRequest,
-    /// No permit is free, and the overlap policy neither skips nor waits; or the last attempt of a
-    /// redriven run has not stopped yet; or a holder that is to be evicted is alive.
+    /// A holder or a run key is in the way. One of these is true:
+    ///
+    /// - no permit is free, and the overlap policy neither skips nor waits;
+    /// - the last attempt of a redriven run has not stopped yet;
+    /// - a holder that is to be evicted is alive, or may be;
+    /// - a run key that is to be forgotten or started is in use.
     LockHeld,
-    /// The lock's queue is at its bound.
+    /// The queue of the lock has `maxQueue` waiters.
     QueueFull,
-    /// The lock is held under another capacity than the request expects.
+    /// The lock is held with another number of permits than the request has.
     PermitsMismatch,
-    /// The caller's lease is gone, or its run is over time: stop the work.
+    /// The caller has lost its lease, or its run is stale. Stop the work.
     LeaseLost,
     /// An operator paused the lock.
     LockPaused,
@@ -24,14 +28,14 @@ pub enum ErrorName {
     LockFrozen,
     /// Every attempt met a concurrent write of another run. Retry.
     Contended,
-    /// A service gave no clear answer. Retry; it is safe.
+    /// A service gave no clear answer. Retry; a retry is safe.
     Unavailable,
     /// The function may not use a resource it needs. Retrying does not help.
     Denied,
-    /// An item is not readable by this version. It was not touched.
+    /// This version cannot read an item of the lock table. The item was not changed.
     Corrupt,
-    /// The task of the run was stopped from outside: that its container exited with 0 shows no
-    /// success. Only the state machine raises it.
+    /// The task of the run was stopped from outside, so exit code 0 of its container does not show a success.
+    /// Only the state machine raises this error.
     WorkStopped,
 }
 

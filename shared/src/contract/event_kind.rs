@@ -8,17 +8,18 @@ pub const SOURCE: &str = "lockstep";
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
-    /// A run was granted a permit (`RunEvents`).
+    /// A run was granted a permit. Published only with the stack parameter `RunEvents`.
     RunStarted,
-    /// A run succeeded (`RunEvents`).
+    /// A run succeeded. Published only with the stack parameter `RunEvents`.
     RunSucceeded,
-    /// A run failed; with `RunEvents` also one that was found dead or was lost.
+    /// A run reported its failure. With the stack parameter `RunEvents` also a run that was found dead, or
+    /// that lost its permit.
     RunFailed,
-    /// A run was skipped because the lock was full or rested.
+    /// A run was skipped because the lock was full, paused or at rest, or its queue was full.
     RunSkipped,
     /// A run was skipped because its run key is taken.
     RunDuplicate,
-    /// A run could not wait because the queue was full.
+    /// A run failed because the queue was full.
     QueueFull,
     /// A run waited until `waitUntil` without a grant.
     WaitGivenUp,
@@ -40,15 +41,15 @@ pub enum EventKind {
     LockResumed,
     /// The evidence does not show whether a run is dead.
     EvidenceMissing,
-    /// No run succeeded in the time in which one is expected to.
+    /// No run succeeded within `expectEverySeconds`.
     RunMissing,
     /// An operator ended the rest of a lock.
     RestCleared,
-    /// An operator made a run key free.
+    /// An operator freed a run key (`forget`).
     RunForgotten,
     /// A container handed a permit over to a workflow that waits for it.
     PermitHandedOver,
-    /// A container removed a waiting workflow from the queue, without a permit for it.
+    /// A container removed a waiting workflow from the queue without giving it a permit.
     WaiterSentAway,
 }
 
@@ -106,8 +107,9 @@ impl EventKind {
         }
     }
 
-    /// Returns whether an operator has to act. The topic of the alarms receives such an event, and
-    /// docs/runbook.md has a section on it. The others are the normal effect of a lock, or of an operator.
+    /// Returns whether an operator has to act on events of this kind. The topic of the alarms receives them,
+    /// and docs/runbook.md has a section on each kind. Events of the other kinds are the normal effect of a
+    /// lock, or of an operator's act.
     #[must_use]
     pub const fn calls_for_action(self) -> bool {
         matches!(

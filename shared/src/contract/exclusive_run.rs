@@ -1,7 +1,7 @@
 //! The input of an execution of exclusive-run.
 //!
-//! The state machine reads it. Its state *Check Input* refuses what only the workflow knows or computes with, and
-//! acquire-lock the rest; tests compare both with this type.
+//! The state machine reads the input. Its state *Check Input* checks the fields that only the workflow knows
+//! or computes with, and acquire-lock checks the others. Tests compare both with this type.
 
 use super::options::{LockOptions, Range, given, given_word};
 use super::parse::{InvalidRequest, YEAR, parse_both};
@@ -25,7 +25,7 @@ pub struct ExclusiveRunInput {
     #[serde(flatten, skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(!skip_deserializing))]
     pub options: LockOptions,
-    /// How an execution ends that was skipped or gave up. Default `succeed`.
+    /// How an execution that was skipped or gave up ends. Default `succeed`.
     #[serde(
         default,
         deserialize_with = "given_word",
@@ -33,8 +33,8 @@ pub struct ExclusiveRunInput {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "OnSkip", extend("default" = OnSkip::default())))]
     pub on_skip: Option<OnSkip>,
-    /// Longest wait for a turn; then the run gives up. With `overlap` `queue` or `replace`, `onPaused` `wait` or
-    /// `catchUp` `once` only.
+    /// Longest wait for a permit, after which the run gives up. Given only with `overlap` `queue` or
+    /// `replace`, `onPaused` `wait` or `catchUp` `once`.
     #[serde(
         default,
         deserialize_with = "given",
@@ -42,7 +42,8 @@ pub struct ExclusiveRunInput {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "i64", range(min = Self::WAIT.least, max = Self::WAIT.most)))]
     pub wait_seconds: Option<i64>,
-    /// Time after which a waiting run registers again, where `waitSeconds` may be given. Default 300.
+    /// Time after which a waiting run registers again. Given only where `waitSeconds` may be given. Default
+    /// 300.
     #[serde(
         default,
         deserialize_with = "given",
@@ -61,7 +62,7 @@ pub struct ExclusiveRunInput {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub not_before: Option<String>,
-    /// The caller's execution, which identifies the attempts of one caller.
+    /// The execution that started this one. Runs with the same value are attempts of one caller.
     #[serde(
         default,
         rename = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID",
@@ -83,8 +84,8 @@ pub struct WorkInput {
     /// Arguments of `ecs:runTask`, with `TaskDefinition` and without `Group`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_task: Option<Map<String, Value>>,
-    /// The container that gets the `LOCKSTEP_` variables. Default the one that is overridden, or the only one of
-    /// the task definition. With `runTask` only.
+    /// The container that gets the `LOCKSTEP_` variables. Default the container of the override in `runTask`,
+    /// or the only container of the task definition. Given only with `runTask`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub container: Option<String>,
@@ -108,7 +109,7 @@ pub struct StartExecution {
     pub input: Option<Value>,
 }
 
-/// In the schema, the numbers that the workflow computes with are not `null`.
+/// Removes `null` from the schema of the numbers that the workflow computes with.
 #[cfg(feature = "schema")]
 fn without_null(schema: &mut schemars::Schema) {
     for name in ExclusiveRunInput::COMPUTED {
@@ -119,7 +120,7 @@ fn without_null(schema: &mut schemars::Schema) {
 }
 
 impl ExclusiveRunInput {
-    /// Options that the workflow computes with, so that *Check Input* refuses `null`.
+    /// Options that the workflow computes with. *Check Input* refuses `null` for them.
     pub const COMPUTED: [&str; 3] = ["maxHeartbeatSeconds", "maxQueue", "maxRunSeconds"];
     /// Range of `waitSeconds`.
     pub const WAIT: Range = Range::new(1, YEAR);

@@ -1,4 +1,4 @@
-//! The failure of a run's work, as its machine or its process reports it.
+//! The failure of a run's work, as its state machine or its process reports it.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -10,22 +10,22 @@ use serde_json::Value;
 const ERROR_MAX: usize = 256;
 const CAUSE_MAX: usize = 32_768;
 
-/// Why the work of a run failed. It is for people, and no decision depends on it.
+/// Why the work of a run failed, for people to read. No decision depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkFailure {
-    /// The name of the error, such as `States.TaskFailed`; up to 256 characters count.
+    /// The name of the error, such as `States.TaskFailed`. It is cut to 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The cause, as a text or as the JSON that an integration of Step Functions makes of it; up to
-    /// 32,768 characters count.
+    /// The cause, as a text or as the JSON that an integration of Step Functions writes. It is cut to 32,768
+    /// characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
 
 impl WorkFailure {
-    /// A failure of a process, which has no name.
+    /// Returns the failure of a process, which has a cause and no error name.
     #[must_use]
     pub fn of_process(cause: impl Into<String>) -> Self {
         Self {
@@ -34,7 +34,8 @@ impl WorkFailure {
         }
     }
 
-    /// The same within the bounds. Step Functions keeps them, so a machine's failure loses nothing.
+    /// Returns the failure cut to the longest texts that Step Functions allows. A failure that Step Functions
+    /// reports is never longer.
     #[must_use]
     pub(super) fn bounded(self) -> Self {
         let cut = |text: Option<String>, most| text.map(|text| text.chars().take(most).collect());
@@ -45,8 +46,8 @@ impl WorkFailure {
     }
 }
 
-/// Reads a failure; `None` for a value that is none. A release that was refused for its description
-/// would keep the permit.
+/// Reads a failure, or `None` from a value of another shape. A release that was refused because of this field
+/// would leave its permit held.
 pub(super) fn lenient<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<WorkFailure>, D::Error> {

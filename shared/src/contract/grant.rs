@@ -15,7 +15,7 @@ pub struct Grant {
     /// The lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// Who holds it.
+    /// The holder.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub holder: String,
     /// The fencing token: give it to every resource that the work writes to.
@@ -28,11 +28,11 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub run_key: Option<String>,
-    /// The expectation that the request came with: `expectEverySeconds`.
+    /// `expectEverySeconds` of the request that got the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::EXPECT_EVERY.least, max = LockOptions::EXPECT_EVERY.most)))]
     pub expect_every_seconds: Option<i64>,
-    /// The limit that the request came with: `noProgressSeconds`.
+    /// `noProgressSeconds` of the request that got the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::NO_PROGRESS.least, max = LockOptions::NO_PROGRESS.most)))]
     pub no_progress_seconds: Option<i64>,

@@ -9,10 +9,9 @@ use lockstep_core::domain::{LockKey, Pace, Renew, Retention, Seconds, TaskArn, T
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Move the end of a lease forward.
+/// Request of heartbeat: renew a lease.
 ///
-/// A machine makes this request, of this version or of the next: fields that are not known are
-/// ignored.
+/// Unknown fields are ignored, because the state machine that sends the request may be of a later version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -25,26 +24,29 @@ pub struct HeartbeatRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 2048)))]
     pub task_token: Option<String>,
-    /// How far the work has come, in any words: a change counts as progress (`noProgressSeconds`).
+    /// How far the work has come, as any text. A text that differs from the last one counts as progress
+    /// (`noProgressSeconds`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
-    /// Length of the lease from here on, with `heartbeatSeconds`. Default as before. With less than what is left of the lease,
-    /// the heartbeat counts as one from before, and nothing of it is written.
+    /// Length of the lease from this heartbeat on. Given only together with `heartbeatSeconds`. By default
+    /// the length does not change. A heartbeat with a shorter length than what is left of the lease is out of
+    /// date: nothing of it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::LEASE.least, max = LockOptions::LEASE.most)))]
     pub lease_seconds: Option<i64>,
-    /// Time that this heartbeat waits for the next, at least two below `leaseSeconds`, with which it comes.
+    /// Time from this heartbeat to the next, at most `leaseSeconds` - 2. Given only together with
+    /// `leaseSeconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::HEARTBEAT.least, max = LockOptions::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,
-    /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object. A
-    /// count above the last one shows that the execution goes on after its end.
+    /// How often the execution has been redriven: `Execution.RedriveCount` of the Context object. A higher
+    /// count than that of the lease shows that the execution was redriven after its end, and runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
     pub redrive_count: Option<i64>,
-    /// The task of an ECS service to protect until the lease ends, in whole minutes. It is a wish:
-    /// a refusal does not fail the heartbeat.
+    /// The task of an ECS service to protect until the lease ends, rounded up to whole minutes. A refusal by
+    /// ECS does not fail the heartbeat.
     #[serde(
         default,
         deserialize_with = "object_or_null",
@@ -68,7 +70,7 @@ pub struct CheckedHeartbeat {
 /// The rule for `progress`.
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
 
-/// What came of a heartbeat.
+/// Response of heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "status", rename_all = "camelCase")]
@@ -76,13 +78,13 @@ pub enum HeartbeatResponse {
     /// The lease has a new end.
     #[serde(rename_all = "camelCase")]
     Renewed {
-        /// The new end.
+        /// The new end of the lease.
         expires_at: String,
-        /// What came of the wish to protect a task; none where there was no such wish.
+        /// The result of `protect`. Absent if the request has no `protect`.
         #[serde(skip_serializing_if = "Option::is_none")]
         protection: Option<Protection>,
     },
-    /// The run was released, or has lost its permit and may run on: nothing is left to renew.
+    /// No lease is left to renew: the run was released, or it has lost its permit and may run on.
     Ended,
 }
 
@@ -135,7 +137,7 @@ impl HeartbeatRequest {
     }
 }
 
-/// Both times, or neither.
+/// Checks that both times are given, or neither.
 fn pace(lease: Option<i64>, heartbeat: Option<i64>) -> Result<Option<Pace>, InvalidRequest> {
     let given = |field, other, value: i64| {
         InvalidRequest::new(field, value, format!("given only together with {other}"))

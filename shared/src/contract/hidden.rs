@@ -1,10 +1,10 @@
-//! Characters that a text must not bring to a reader.
+//! Characters that a text must not contain when it is shown to a person.
 
-/// Whether `character` is one that a terminal obeys, or that makes a reader see another text than is there: a control
-/// character, a mark that turns the direction of a text, or one without width
+/// Returns whether `character` controls a terminal, or makes a text look different from what it is: a control
+/// character, a mark that changes the direction of a text, or a character without width
 /// (<https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing>).
 ///
-/// The joiners U+200C and U+200D are not among them: words of several languages need them.
+/// Returns false for the joiners U+200C and U+200D, because words of several languages need them.
 #[must_use]
 pub fn is_hidden(character: char) -> bool {
     character.is_control()

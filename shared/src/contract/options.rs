@@ -1,7 +1,7 @@
-//! The options of a lock: the one list of what a caller may set.
+//! The options of a lock, in one list.
 //!
-//! Every request that has options embeds [`LockOptions`], so an option is declared, documented and checked
-//! here, once. An option that is not given is `None`; its default is applied by the check.
+//! Every request that has options embeds [`LockOptions`], so each option is declared, documented and checked
+//! once, in this module. An option that is not given is `None`; the check applies its default.
 
 mod check;
 mod range;
@@ -19,7 +19,7 @@ use serde::de::value::StringDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// How a run takes a permit of a lock, and how long it may hold it.
+/// Options of a lock: how a run takes a permit, and how long it may hold the permit.
 ///
 /// A request has these fields beside its own: `AcquireRequest::read` splits the JSON by
 /// [`fields_of`](super::fields_of), because serde's `flatten` accepts unknown fields and loses the path of a
@@ -43,8 +43,8 @@ pub struct LockOptions {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Overlap", extend("default" = Overlap::default())))]
     pub overlap: Option<Overlap>,
-    /// What to do when the lock is paused. Default `skip` with `overlap` `skip`, `wait` with `queue`, and
-    /// `fail` with `fail`, `replace` or `mayWait`.
+    /// What to do when the lock is paused. Default `fail` with `mayWait`; without it `skip` with `overlap`
+    /// `skip`, `wait` with `queue`, and `fail` with `fail` or `replace`.
     #[serde(
         deserialize_with = "word_or_null",
         skip_serializing_if = "Option::is_none"
@@ -57,74 +57,81 @@ pub struct LockOptions {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "CatchUp", extend("default" = CatchUp::default())))]
     pub catch_up: Option<CatchUp>,
-    /// Length of the lease. Default 60; three heartbeats for a run with `work`, if neither this nor `heartbeatSeconds` is
-    /// given.
+    /// Length of the lease. Default 60. For a run with `work` that gives neither this nor `heartbeatSeconds`,
+    /// three times the default of `heartbeatSeconds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::LEASE.least, max = Self::LEASE.most)))]
     pub lease_seconds: Option<i64>,
-    /// Time that a heartbeat waits for the next, at least two below `leaseSeconds`. Default a third of the lease; for a run
-    /// with `work`, if neither is given, 300, or `maxHeartbeatSeconds` or a third of `noProgressSeconds` if that is shorter.
+    /// Time from one heartbeat to the next, at most `leaseSeconds` - 2. Default a third of the lease. For a
+    /// run with `work` that gives neither this nor `leaseSeconds`, the shortest of 300, `maxHeartbeatSeconds`
+    /// and a third of `noProgressSeconds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::HEARTBEAT.least, max = Self::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,
-    /// Longest time between two heartbeats of the workflow's states, which come less often the longer the run
-    /// lasts. Default 900. A shorter `heartbeatSeconds` is the first time, a longer one stays.
+    /// Longest time between two heartbeats of a workflow. The time starts at `heartbeatSeconds` and grows
+    /// with the age of the run up to this limit. A `heartbeatSeconds` above the limit stays as it is. Default
+    /// 900.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_HEARTBEAT.least, max = Self::MAX_HEARTBEAT.most)))]
     pub max_heartbeat_seconds: Option<i64>,
-    /// The run may not last longer: after it, it is stale.
+    /// Longest duration of the run. A run that lasts longer is stale (`stalePolicy`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_RUN.least, max = Self::MAX_RUN.most)))]
     pub max_run_seconds: Option<i64>,
-    /// What happens to the run when it stops renewing, overruns or hangs. Default `terminate`.
+    /// What happens to a stale run: one that stops renewing its lease, or exceeds `maxRunSeconds` or
+    /// `noProgressSeconds`. Default `terminate`.
     #[serde(
         deserialize_with = "given_word",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Stale", extend("default" = Stale::default())))]
     pub stale_policy: Option<Stale>,
-    /// No other grant of the lock within this time.
+    /// Time after this grant in which the lock gives no other grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MIN_INTERVAL.least, max = Self::MIN_INTERVAL.most)))]
     pub min_interval_seconds: Option<i64>,
-    /// A run of the lock is expected to succeed this often: if none does, the sweep publishes *Run
-    /// Missing* once, until the next success. It stays with the lock until a request has another value.
+    /// Time in which a run of the lock is expected to succeed. If none does, the sweep publishes *Run
+    /// Missing*, once until the next success. The lock keeps the value until a request has another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::EXPECT_EVERY.least, max = Self::EXPECT_EVERY.most)))]
     pub expect_every_seconds: Option<i64>,
-    /// Most waiters in the queue, with `overlap` `queue` only. Default 100.
+    /// Largest number of waiters in the queue. Given only with `overlap` `queue`. Default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_QUEUE.least, max = Self::MAX_QUEUE.most)))]
     pub max_queue: Option<i64>,
-    /// What a run does that would wait, when the queue is full. Default `fail`. A run that does not wait meets
-    /// no queue.
+    /// What a run that would wait does when the queue is full. Default `fail`. No effect on a run that does
+    /// not wait.
     #[serde(
         deserialize_with = "given_word",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "WhenQueueFull", extend("default" = WhenQueueFull::default())))]
     pub when_queue_full: Option<WhenQueueFull>,
-    /// The run counts as hung after this time without a change in the `progress` of its heartbeats.
+    /// Longest time without a change in the `progress` of the run's heartbeats. A run that exceeds it is
+    /// stale (`stalePolicy`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::NO_PROGRESS.least, max = Self::NO_PROGRESS.most)))]
     pub no_progress_seconds: Option<i64>,
 }
 
-/// The ranges. The check, the schema and the flags of the commands read them here.
+/// The ranges of the options. The check, the schema and the flags of the commands use them.
 impl LockOptions {
     /// Range of `permits`.
     pub const PERMITS: Range = Range::new(1, Permits::MAX as u32);
-    /// Range of `leaseSeconds`. A heartbeat needs a second for its retry and one for the clocks' difference.
+    /// Range of `leaseSeconds`. The least lease has a heartbeat of 1 second, one second for its retry, and
+    /// one for clock skew.
     pub const LEASE: Range = Range::new(3, 86_400);
-    /// Range of `heartbeatSeconds`, with the longest lease.
+    /// Range of `heartbeatSeconds` for the longest lease. A shorter lease has a lower maximum.
     pub const HEARTBEAT: Range = Range::new(1, Self::LEASE.most - 2);
-    /// Range of `maxHeartbeatSeconds`: a lease is three heartbeats.
+    /// Range of `maxHeartbeatSeconds`. The lease of a workflow is three times its heartbeat, and at most a
+    /// day.
     pub const MAX_HEARTBEAT: Range = Range::new(1, Self::LEASE.most / 3 - 1);
     /// Range of `maxRunSeconds`.
     pub const MAX_RUN: Range = Range::new(1, YEAR);
-    /// Range of `minIntervalSeconds`, up to 31 days: one that was set by mistake blocks every run of the lock.
+    /// Range of `minIntervalSeconds`. The maximum is 31 days, because a rest that is set by mistake blocks
+    /// every run of the lock.
     pub const MIN_INTERVAL: Range = Range::new(1, 2_678_400);
-    /// Range of `expectEverySeconds`. The sweep comes once a minute.
+    /// Range of `expectEverySeconds`. The minimum is a minute, because the sweep runs once a minute.
     pub const EXPECT_EVERY: Range = Range::new(60, YEAR);
     /// Range of `maxQueue`.
     pub const MAX_QUEUE: Range = Range::new(1, QUEUE_MAX as u32);
@@ -164,11 +171,13 @@ impl LockOptions {
     }
 }
 
-/// Reads one of the words of `T`. serde by itself takes `{"skip": null}` for `"skip"` too, and of a value that is no text
-/// its error names neither the value nor the words.
+/// Reads a `T` from one of its words, a JSON string.
+///
+/// serde itself also accepts `{"skip": null}` for `"skip"`, and its error for a value that is not a string
+/// names neither the value nor the words.
 ///
 /// # Errors
-/// The value, and the words that may stand there.
+/// An error that names the value and the words that are allowed.
 pub fn word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     let text = match Value::deserialize(from)? {
         Value::String(text) => text,
@@ -178,7 +187,7 @@ pub fn word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T
     T::deserialize(text)
 }
 
-/// As [`word`], for a field that may be left out.
+/// Reads a `T` as [`word`] does, for a field that may be left out.
 ///
 /// # Errors
 /// As [`word`].
@@ -188,7 +197,7 @@ pub(super) fn given_word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     word(from).map(Some)
 }
 
-/// As [`word`], for a field that may be left out or `null`.
+/// Reads a `T` as [`word`] does, for a field that may be left out or `null`.
 ///
 /// # Errors
 /// As [`word`].
@@ -201,7 +210,7 @@ pub fn word_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     }
 }
 
-/// Reads an option that is not `null`.
+/// Reads an option that may be left out, but not be `null`.
 pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,8 +1,8 @@
 //! Parses and checks requests. An error names field, value and rule.
 //!
-//! An error is often read by another person than the one who wrote the request, so it stands for
-//! itself: which field, what was given, and what it must be. Values are cut, since a state machine
-//! may pass a whole input by mistake.
+//! The person who reads an error is often not the one who wrote the request. So the error is complete without
+//! the request: it has the field, the value that was given, and what the value must be. A value is shortened
+//! to 200 characters, because a state machine may pass a whole input by mistake.
 
 mod fields;
 mod objects;
@@ -87,8 +87,11 @@ pub fn parse<T: DeserializeOwned>(json: Value) -> Result<T, InvalidRequest> {
     })
 }
 
-/// An object or an array that stands where a value of another type is expected, and what is. serde's words for it
-/// have only its type. A task token is a secret, whatever it stands in.
+/// Returns the object or array that stands where a value of another type is expected, and the name of that
+/// type.
+///
+/// serde's error has only the type of the given value. Returns `None` for every other error, and for
+/// `taskToken`, whose value is a secret.
 fn whole<'a>(json: &'a Value, path: &str, why: &str) -> Option<(&'a Value, &'static str)> {
     let expected = why
         .strip_prefix("invalid type: map, expected ")
@@ -105,7 +108,7 @@ fn whole<'a>(json: &'a Value, path: &str, why: &str) -> Option<(&'a Value, &'sta
     (!path.ends_with("taskToken")).then_some((value, expected))
 }
 
-/// As [`parse`], for the value of the member `parent`.
+/// Reads the value of the member `parent`, as [`parse`] does.
 ///
 /// # Errors
 /// As [`parse`], with the whole path of the field.
@@ -122,7 +125,7 @@ pub(crate) fn parse_in<T: DeserializeOwned>(
     })
 }
 
-/// Reads an object that has the fields of `A` beside the fields of `B`.
+/// Reads an object that has the fields of `A` and the fields of `B`.
 ///
 /// serde's `flatten` does the same, but accepts unknown fields, and its errors name no field.
 ///
@@ -207,6 +210,7 @@ fn shorten(text: &str) -> String {
     let _ = write!(short, "… ({total} characters)");
     short
 }
+
 /// Checks a number of redrives
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>: at most 1,000).
 pub(crate) fn redrives(field: &str, count: i64, least: u32) -> Result<u32, InvalidRequest> {

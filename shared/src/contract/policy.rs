@@ -17,11 +17,11 @@ pub enum Overlap {
     Fail,
     /// Wait at the end of the queue.
     Queue,
-    /// Have the oldest holder stopped, and go first in the queue.
+    /// Have the oldest holder stopped, and wait at the front of the queue.
     Replace,
 }
 
-/// What a run does that would wait, when as many wait as the queue takes.
+/// What a run that would wait does when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -40,7 +40,7 @@ pub enum WhenQueueFull {
 pub enum OnPaused {
     /// Answer `skipped` with `paused`.
     Skip,
-    /// Wait at the end of the queue until the lock is resumed and the turn comes.
+    /// Wait at the end of the queue, and run after the lock is resumed.
     Wait,
     /// Fail with `Lockstep.LockPaused`.
     Fail,
@@ -51,34 +51,35 @@ pub enum OnPaused {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CatchUp {
-    /// They are left out.
+    /// None of them runs.
     #[default]
     None,
-    /// One of them, the first, waits for the resume and runs then; the others are left out.
+    /// The first of them waits and runs after the lock is resumed. The others do not run.
     Once,
 }
 
-/// How an execution ends that does not get the lock.
+/// How an execution that gets no permit ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OnSkip {
-    /// It succeeds, with the answer of acquire-lock as its output.
+    /// The execution succeeds, with the answer of acquire-lock as its output.
     #[default]
     Succeed,
-    /// It fails with `Lockstep.LockHeld`.
+    /// The execution fails with `Lockstep.LockHeld`.
     Fail,
 }
 
-/// What happens to a run that stops renewing, overruns or hangs.
+/// What happens to a stale run: one that stops renewing its lease, or exceeds `maxRunSeconds` or
+/// `noProgressSeconds`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Stale {
-    /// It is stopped; the permit is free once its work is seen to have stopped.
+    /// The run is stopped. Its permit becomes free when Lockstep sees that its work has stopped.
     #[default]
     Terminate,
-    /// It loses the permit and runs on.
+    /// The run loses its permit and runs on.
     Yield,
     /// The lock is frozen until an operator resumes it.
     Hold,

@@ -6,7 +6,7 @@ use lockstep_core::domain::TaskArn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The task of an ECS service that does the work. Scale-in and deployments spare it while it is
+/// The task of an ECS service that does the work. Scale-in and deployments do not stop the task while it is
 /// protected (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html>).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -20,25 +20,25 @@ pub struct ServiceTask {
     pub task: String,
 }
 
-/// What came of the wish to protect a task, or to protect it no longer. It never fails the request
-/// that it came with.
+/// The result of `protect`: of a heartbeat that protects a task, or of a release that ends the protection. No
+/// result fails the heartbeat or the release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "status", rename_all = "camelCase")]
 pub enum Protection {
     /// The task is protected.
     Protected {
-        /// Until when, unless it is renewed.
+        /// When the protection ends unless it is renewed.
         until: String,
     },
-    /// The task is not protected any more.
+    /// The task is no longer protected.
     Cleared,
-    /// It is as it was.
+    /// ECS refused the change, or gave no answer.
     Refused {
-        /// Why, in one word of ECS such as `DEPLOYMENT_BLOCKED`, `TASK_NOT_VALID` or `MISSING`; or
-        /// `Denied` or `Unavailable`.
+        /// The reason code of ECS, such as `DEPLOYMENT_BLOCKED`, `TASK_NOT_VALID` or `MISSING`; or `Denied`
+        /// or `Unavailable` if the call failed.
         reason: String,
-        /// Why, in a sentence.
+        /// The reason in a sentence.
         detail: String,
     },
 }
@@ -46,7 +46,7 @@ pub enum Protection {
 impl ServiceTask {
     pub(crate) fn check(&self) -> Result<TaskArn, InvalidRequest> {
         let task = parse::text("protect.task", &self.task, TaskArn::new)?;
-        // The ARN contains the name of the cluster, so a different cluster is a mistake of the caller.
+        // The ARN of a task contains the name of its cluster, so another cluster is a mistake of the caller.
         let is_name = self.cluster == task.cluster();
         if is_name || self.cluster == task.cluster_arn() {
             return Ok(task);

@@ -7,7 +7,7 @@ use lockstep_core::domain::{LockKey, Renew, Terms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Resume the grant of a redriven execution.
+/// The grant that a redriven execution resumes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

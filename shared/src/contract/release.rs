@@ -13,10 +13,9 @@ use lockstep_core::domain::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Give a permit back.
+/// Request of release-lock: give a permit back.
 ///
-/// A machine makes this request, of this version or of the next: fields that are not known are
-/// ignored.
+/// Unknown fields are ignored, because the state machine that sends the request may be of a later version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -25,11 +24,10 @@ pub struct ReleaseRequest {
     #[serde(deserialize_with = "object")]
     #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,
-    /// How the work ended. Only a success keeps the run key taken.
+    /// How the work ended. The run key stays taken only after a success.
     #[serde(deserialize_with = "word")]
     pub outcome: ReleaseOutcome,
-    /// The task of an ECS service that needs no protection any more. It is a wish: a refusal does
-    /// not fail the release.
+    /// The task of an ECS service whose protection ends. A refusal by ECS does not fail the release.
     #[serde(
         default,
         deserialize_with = "object_or_null",
@@ -37,7 +35,7 @@ pub struct ReleaseRequest {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<ServiceTask>"))]
     pub protect: Option<ServiceTask>,
-    /// Why the work failed, for the message on the run. A value that is no failure is ignored.
+    /// Why the work failed, for the message about the run. A value of another shape is ignored.
     #[serde(
         default,
         deserialize_with = "lenient",
@@ -57,7 +55,7 @@ pub struct CheckedRelease {
     pub token: FencingToken,
     /// The command.
     pub command: Command,
-    /// The task to protect no longer, if any.
+    /// The task whose protection ends, if any.
     pub protect: Option<TaskArn>,
     /// The run key of the grant.
     pub run_key: Option<RunKey>,
@@ -70,16 +68,16 @@ pub struct CheckedRelease {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseOutcome {
-    /// It did what it should.
+    /// The work succeeded.
     Succeeded,
-    /// It did not.
+    /// The work failed.
     Failed,
-    /// It is cut off and may still be stopping: the lock stays held until its tasks are seen to have
-    /// stopped.
+    /// The work was cut off and may still be stopping. The permit stays held until Lockstep sees that the
+    /// work has stopped.
     Stopping,
 }
 
-/// What came of a release.
+/// Response of release-lock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "status", rename_all = "camelCase")]
@@ -87,28 +85,28 @@ pub enum ReleaseResponse {
     /// The permit is free.
     #[serde(rename_all = "camelCase")]
     Released {
-        /// How long the lock was held.
+        /// How long the run held its permit.
         held_seconds: f64,
-        /// An earlier call had freed it; this one changed nothing.
+        /// Whether an earlier call freed the permit, so that this call changed nothing.
         already_released: bool,
-        /// What came of the wish to protect a task no longer; none where there was no such wish.
+        /// The result of `protect`. Absent if the request has no `protect`.
         #[serde(skip_serializing_if = "Option::is_none")]
         protection: Option<Protection>,
     },
-    /// The work is being stopped; the permit is free when that is done.
+    /// The work is being stopped. The permit becomes free when the work has stopped.
     #[serde(rename_all = "camelCase")]
     Ending {
-        /// What came of the wish to protect a task no longer; none where there was no such wish.
+        /// The result of `protect`. Absent if the request has no `protect`.
         #[serde(skip_serializing_if = "Option::is_none")]
         protection: Option<Protection>,
     },
-    /// The permit was not the caller's any more. A success keeps the run key taken all the same, if
-    /// no other run has taken it meanwhile.
+    /// The caller no longer held the permit. The run key of a success stays taken, unless another run has
+    /// taken it in the meantime.
     #[serde(rename_all = "camelCase")]
     Lost {
-        /// Who holds the lock now.
+        /// The holders of the lock now.
         holders: Vec<String>,
-        /// What came of the wish to protect a task no longer; none where there was no such wish.
+        /// The result of `protect`. Absent if the request has no `protect`.
         #[serde(skip_serializing_if = "Option::is_none")]
         protection: Option<Protection>,
     },

@@ -6,17 +6,17 @@ use lockstep_core::domain::{Execution, ExecutionArn, Standing, Timestamp, rfc333
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// May this execution go on, or do older ones of its state machine still run?
+/// Request of check-running-executions: whether older executions of the caller's state machine still run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckRunningRequest {
     /// The caller: `$states.context.Execution.Id`.
     pub execution_arn: String,
-    /// When the caller started: `$states.context.Execution.StartTime`. It places a caller that
-    /// the eventually consistent list does not show yet.
+    /// When the caller started: `$states.context.Execution.StartTime`. The list of executions is eventually
+    /// consistent and may not show the caller yet, so this time decides which executions are older.
     pub started_at: String,
-    /// How many may run at once. Default 1.
+    /// Number of executions that may run at once. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     pub max_running: Option<i64>,
@@ -31,7 +31,7 @@ pub struct CheckedRunning {
     pub max_running: usize,
 }
 
-/// Whether to go on.
+/// Response of check-running-executions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -40,11 +40,12 @@ pub struct CheckRunningResponse {
     pub proceed: bool,
     /// The oldest executions ahead of the caller, at most ten.
     pub ahead: Vec<Ahead>,
-    /// How many are ahead of the caller.
+    /// Number of executions ahead of the caller.
     pub ahead_count: usize,
-    /// How many run, the caller counted.
+    /// Number of running executions, including the caller.
     pub running_count: usize,
-    /// Always true: the list that this rests on is eventually consistent. Only the lock excludes.
+    /// Always true: the list of executions is eventually consistent, so two executions may both go on. Only a
+    /// lock excludes that.
     pub advisory: bool,
 }
 

@@ -43,12 +43,14 @@ pub enum Trigger {
         /// The lock and the token of the grant whose work it is, if exclusive-run started it as work.
         work_of: Option<(LockKey, FencingToken)>,
     },
-    /// A container has handed a permit over to a workflow, whose waiting state it cannot end.
+    /// A container has handed a permit over to a workflow. The reaper ends the workflow's waiting state,
+    /// because the container cannot.
     HandedOver {
         /// The lock. The reaper reads everything else from the table.
         lock: LockKey,
     },
-    /// A container has removed a workflow from the queue, whose waiting state it cannot end.
+    /// A container has removed a workflow from the queue. The reaper ends the workflow's waiting state,
+    /// because the container cannot.
     SentAway {
         /// The lock.
         lock: LockKey,
@@ -90,8 +92,8 @@ struct SweepRequest {
 }
 
 impl Trigger {
-    /// Reads an event of the reaper. Attributes that are not needed may be missing, and unknown ones
-    /// are ignored: AWS may add some
+    /// Reads an event of the reaper. Attributes that are not needed may be missing. Unknown attributes are
+    /// ignored, because AWS may add some
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_cwe_events.html>).
     ///
     /// # Errors
@@ -111,7 +113,7 @@ impl Trigger {
         match (source.as_str(), detail_type.as_str()) {
             ("aws.ecs", "ECS Task State Change") => task::read(detail),
             ("aws.states", "Step Functions Execution Status Change") => execution::read(detail),
-            // Of a rule with a rate or a cron expression.
+            // A rule with a rate or a cron expression sends this event.
             ("aws.events" | "aws.scheduler", "Scheduled Event") => Ok(Self::Sweep),
             (SOURCE, kind) if kind == EventKind::PermitHandedOver.detail_type() => {
                 let own: OwnDetail = parse_in(DETAIL, detail)?;

@@ -6,8 +6,8 @@ use lockstep_core::domain::{StateMachineArn, TaskSet, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a run's work is found: its ECS tasks, by `cluster`, an execution that its workflow starts, by
-/// `stateMachineArn`, or the states of the workflow itself, by `states`.
+/// Where a run's work is found. One of three fields is given: `cluster` for ECS tasks, `stateMachineArn` for
+/// an execution that the run's workflow starts, or `states` for the states of the workflow itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -20,20 +20,19 @@ pub struct WorkPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub family: Option<String>,
-    /// The container whose exit code is the end of the whole run. With it, a run whose container
-    /// exited with 0 has succeeded, whatever became of its workflow. Leave it out where the run is
-    /// more than one task.
+    /// The container whose exit code decides how the run ended: with exit code 0 the run has succeeded, even
+    /// if its workflow fails afterwards. Leave this field out if the run has more than one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub container: Option<String>,
-    /// The state machine, or its version or alias, whose execution is the whole work of the run. Its
-    /// execution has the name that the grant's `executionArn` ends with.
+    /// The ARN of the state machine, or of its version or alias, whose execution is the whole work of the
+    /// run. The name of that execution follows from `executionArn` in the answer of acquire-lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub state_machine_arn: Option<String>,
-    /// Whether the states of the holder's own execution are the work. An execution that fails, is
-    /// aborted or times out without a release then keeps its permit for 30 seconds more, because Step
-    /// Functions stops what its states had started on a best-effort basis. Default false.
+    /// Whether the states of the holder's own execution are the work. An execution that fails, is aborted or
+    /// times out without a release then keeps its permit for 30 more seconds, because Step Functions stops
+    /// the work of its states only on a best-effort basis. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<bool>,
 }
@@ -87,10 +86,10 @@ impl WorkPlace {
     }
 }
 
-/// A field of the place, its value, and the most characters it may have.
+/// A field of [`WorkPlace`], its value, and the largest number of characters that it may have.
 type Name<'a> = (&'static str, &'a Option<String>, usize);
 
-/// Rejects each of `names` that is given.
+/// Rejects the first of `names` that is given.
 fn none_of(names: &[Name<'_>], rule: &str) -> Result<(), InvalidRequest> {
     let given = names
         .iter()

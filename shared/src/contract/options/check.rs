@@ -1,4 +1,4 @@
-//! Checks the options of a lock: each by itself, and which may be given beside which.
+//! Checks the options of a lock: the value of each, and which of them may be given together.
 
 use super::LockOptions;
 use crate::contract::parse::{InvalidRequest, quoted, text};
@@ -7,10 +7,10 @@ use lockstep_core::domain::{Permits, RunKey, Seconds, StalePolicy, WhenFull, Whe
 
 /// Default length of a lease, in seconds.
 const LEASE_DEFAULT: i64 = 60;
-/// Default time between heartbeats, in seconds, of an execution whose work is known. Its end is found by its events and
-/// by those who ask, whatever its lease is.
+/// Default time between heartbeats, in seconds, of a run with `work`. The reaper finds its end by the events
+/// of its execution, and acquire-lock by checking the holder, so a long lease does not delay the recovery.
 const HEARTBEAT_OF_WORK: i64 = 300;
-/// Default bound of a queue.
+/// Default of `maxQueue`.
 const MAX_QUEUE_DEFAULT: i64 = 100;
 
 /// Checked [`LockOptions`], with their defaults.
@@ -29,8 +29,9 @@ pub(in crate::contract) struct CheckedOptions {
 }
 
 impl LockOptions {
-    /// Checks every option. `may_wait` says that the caller waits if it is not granted the permit, `has_work` that it
-    /// is an execution whose work is known.
+    /// Checks every option.
+    ///
+    /// `may_wait` is true if the caller waits after a refusal. `has_work` is true if the request has `work`.
     pub(in crate::contract) fn check(
         &self,
         may_wait: bool,
@@ -69,12 +70,12 @@ impl LockOptions {
         })
     }
 
-    /// The length of the lease, and the time between heartbeats.
+    /// Returns the length of the lease, and the time between heartbeats.
     fn pace(&self, has_work: bool) -> Result<(Seconds, Seconds), InvalidRequest> {
         let is_given = self.lease_seconds.is_some() || self.heartbeat_seconds.is_some();
         if has_work && !is_given {
             let longest = self.max_heartbeat_seconds.unwrap_or(HEARTBEAT_OF_WORK);
-            // Heartbeats bring the progress of the caller's own states.
+            // Heartbeats report the progress of the work, so three of them fit into `noProgressSeconds`.
             let progress = self.no_progress_seconds.map(|most| most / 3);
             let longest = longest.min(progress.unwrap_or(HEARTBEAT_OF_WORK));
             let heartbeat = longest.clamp(1, HEARTBEAT_OF_WORK);
@@ -96,10 +97,10 @@ impl LockOptions {
         self.overlap.unwrap_or_default()
     }
 
-    /// Returns the policy at a paused lock. `may_wait` says that the caller waits if it is not granted the permit.
+    /// Returns the policy at a paused lock. `may_wait` is true if the caller waits after a refusal.
     pub(in crate::contract) fn on_paused(&self, may_wait: bool) -> OnPaused {
         let default = match self.overlap() {
-            // The caller requests the lock again, by its own policy.
+            // The caller asks again from its waiting state. That request has the run's own policy.
             _ if may_wait => OnPaused::Fail,
             Overlap::Skip => OnPaused::Skip,
             Overlap::Queue => OnPaused::Wait,
@@ -115,7 +116,7 @@ impl LockOptions {
             || self.catch_up == Some(CatchUp::Once)
     }
 
-    /// The bound of the queue.
+    /// Returns `maxQueue`, or its default.
     fn bound_of_queue(&self) -> Result<usize, InvalidRequest> {
         let most = match (self.max_queue, self.overlap()) {
             (Some(given), Overlap::Skip | Overlap::Fail | Overlap::Replace) => {
@@ -132,7 +133,8 @@ impl LockOptions {
         match (self.on_paused(may_wait), self.catch_up.unwrap_or_default()) {
             (OnPaused::Wait, _) => Ok(WhenPaused::Queue { most }),
             (OnPaused::Skip, CatchUp::Once) => Ok(WhenPaused::CatchUp),
-            // A caller that did not ask to fail requests the lock again, by its own policy.
+            // Here `fail` is the default of `mayWait`. The caller asks again from its waiting state, and that
+            // request has the run's own policy.
             (OnPaused::Fail, CatchUp::Once) if self.on_paused.is_none() && may_wait => {
                 Ok(WhenPaused::Refuse)
             }
@@ -150,8 +152,8 @@ pub(in crate::contract) fn heartbeat_time(
     value: i64,
     lease: Seconds,
 ) -> Result<Seconds, InvalidRequest> {
-    // A heartbeat that failed is retried one second later, which Step Functions counts in whole
-    // seconds: the lease has to outlast both.
+    // A failed heartbeat is retried one second later, and Step Functions counts in whole seconds. The lease
+    // has to outlast both seconds.
     let most = lease.get() - 2;
     match u32::try_from(value) {
         Ok(beat) if (1..=most).contains(&beat) => Ok(Seconds::of(beat)),

@@ -4,7 +4,7 @@ use crate::contract::parse::InvalidRequest;
 use lockstep_core::domain::Seconds;
 use std::ops::RangeInclusive;
 
-/// Least and most of a number.
+/// Range of a number, with both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The least value.
@@ -14,7 +14,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Creates the range from `least` to `most`, with both.
+    /// Creates the range from `least` to `most`, both included.
     #[must_use]
     pub const fn new(least: u32, most: u32) -> Self {
         Self { least, most }
@@ -29,7 +29,7 @@ impl Range {
     /// Checks the `value` of `field`.
     ///
     /// # Errors
-    /// [`InvalidRequest`] with the rule. The value of a field that ends in `Seconds` is a length of time.
+    /// [`InvalidRequest`] with the range. The unit is seconds if the name of the field ends in `Seconds`.
     pub fn check(self, field: &str, value: i64) -> Result<u32, InvalidRequest> {
         let Self { least, most } = self;
         let in_range = u32::try_from(value).ok();

@@ -4,7 +4,8 @@ use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 use std::fmt;
 
-/// Returns the names of the fields that `T` is read from, in their order; none if `T` is no struct.
+/// Returns the names of the fields that `T` is read from, in their order. Returns none if `T` is not a
+/// struct.
 ///
 /// A derived `Deserialize` names them to its deserializer, so no list is kept by hand.
 #[must_use]
@@ -15,7 +16,7 @@ pub fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 }
 
-/// A deserializer that has no value: it answers with the fields that it is asked for.
+/// A deserializer without a value. It fails with the fields that the type asks for.
 struct Asked;
 
 /// The fields, as the error of [`Asked`].

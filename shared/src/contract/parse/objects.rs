@@ -1,6 +1,6 @@
 //! Reads members that are objects.
 //!
-//! serde by itself takes an array for a struct, too, by the order of its fields.
+//! serde itself also reads a struct from an array, with the values in the order of the fields.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -13,14 +13,14 @@ pub(super) const RULE: &str = "an object";
 /// Reads an object.
 ///
 /// # Errors
-/// What is wrong with the object, or with a value that is none.
+/// If the value is not an object, or the object is not a `T`.
 pub(in crate::contract) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     from.deserialize_map(Object(PhantomData))
 }
 
-/// As [`object`], for a field that may be left out or `null`.
+/// Reads an object as [`object`] does, for a field that may be left out or `null`.
 ///
 /// # Errors
 /// As [`object`].

@@ -15,9 +15,9 @@ use serde_json::Value;
 struct Detail {
     execution_arn: String,
     status: String,
-    /// JSON as text; left out where it is too large for an event.
+    /// The input as JSON text. Absent if it is too large for an event.
     input: Option<Value>,
-    /// In milliseconds since 1970; null while it runs.
+    /// Milliseconds since 1970. `null` while the execution runs.
     stop_date: Option<Value>,
     redrive_count: Option<u32>,
 }
@@ -45,14 +45,14 @@ pub(super) fn read(detail: Value) -> Result<Trigger, InvalidRequest> {
     })
 }
 
-/// Reads a time. In another format it is `None`, which does not lose the event.
+/// Reads a time. Returns `None` for another format, so that the event is not lost.
 fn time(value: &Value) -> Option<Timestamp> {
     let millis = value.as_u64().map(Timestamp::from_millis);
     millis.or_else(|| parse_time("detail.stopDate", value.as_str()?).ok())
 }
 
-/// The lock that the input of an execution names. Executions of other workflows may have
-/// any input.
+/// Returns the lock that the input of an execution names, if it names one. The execution may be of any
+/// workflow and have any input.
 fn lock(input: &Value) -> Option<LockKey> {
     let input: Value = serde_json::from_str(input.as_str()?).ok()?;
     LockKey::new(input.get("lock")?.as_str()?).ok()

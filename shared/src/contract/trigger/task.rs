@@ -1,7 +1,8 @@
 //! The event *ECS Task State Change*.
 //!
-//! The group names lock and holder, so a task belongs to a run by what the caller of RunTask has
-//! set, and nothing has to be read for it. The token is in the environment of the overrides.
+//! The caller of RunTask sets the task group, which names the lock and the hash of the holder. So the event
+//! alone shows which run the task belongs to. The fencing token is in the environment of the container
+//! overrides.
 
 use super::super::parse::{InvalidRequest, parse_in, parse_time};
 use super::{DETAIL, Trigger};

@@ -8,7 +8,7 @@ use self::task::task_event;
 use super::*;
 use serde_json::json;
 
-/// `event` with another `value` at `path`; no value removes it.
+/// Returns `event` with another `value` at `path`, or without that member if there is no `value`.
 fn with(mut event: Value, path: &str, value: Option<Value>) -> Value {
     let (parent, name) = path.rsplit_once('/').unwrap();
     let parent = event.pointer_mut(parent).unwrap().as_object_mut().unwrap();
