@@ -1,9 +1,9 @@
 //! The clients of AWS services, each built once.
 //!
-//! Connect 500 ms, an attempt 2 s, a call 6 s, at most three attempts: a function decides in six
-//! seconds or answers by name, before Lambda cuts it off. The client that every event of a function
-//! needs is built before the first one, while a function has a whole core; the others at their
-//! first call.
+//! Time limits: 500 ms to connect, 2 s for an attempt, 6 s for a call with at most three attempts. So a
+//! function decides within six seconds or fails with a named error, before Lambda times it out. The client of
+//! the lock table, which every event needs, is built before the first event, while the function has a whole
+//! core. The other clients are built at their first call.
 
 mod environment;
 mod http;
@@ -40,7 +40,7 @@ pub fn sdk_config() -> SdkConfig {
         .build()
 }
 
-/// Loads the settings of a process that is no function, with credentials from wherever the SDK finds them.
+/// Loads the settings of a process outside of Lambda, with credentials from the default chain of the SDK.
 pub async fn load_sdk_config(
     http: SharedHttpClient,
     region: String,
@@ -59,8 +59,8 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(3)
 }
 
-/// A call times out after six seconds, an attempt after two, so that a function responds before its own
-/// timeout.
+/// Returns the timeouts of a function: six seconds for a call and two for an attempt, so that the function
+/// responds before its own timeout.
 #[must_use]
 pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
@@ -74,7 +74,7 @@ pub fn timeouts() -> TimeoutConfig {
 pub type Aws<V = EventBridge, K = StdoutSink> =
     (DynamoStore, SystemClock, StepFunctions, Ecs, V, K);
 
-/// The event bus that `config` names.
+/// Returns the event bus that `config` names.
 #[must_use]
 pub fn bus(sdk: &SdkConfig, config: &Config) -> EventBridge {
     EventBridge::from_sdk(
@@ -85,13 +85,13 @@ pub fn bus(sdk: &SdkConfig, config: &Config) -> EventBridge {
     )
 }
 
-/// The dependencies of a Lambda function.
+/// Returns the dependencies of a Lambda function.
 #[must_use]
 pub fn deps(sdk: &SdkConfig, config: &Config) -> Deps<Aws> {
     deps_with(sdk, config, bus(sdk, config))
 }
 
-/// As [`deps`], with `events` for the event bus.
+/// Returns the dependencies of a Lambda function, with `events` as the event bus.
 #[must_use]
 pub fn deps_with<V: Events>(sdk: &SdkConfig, config: &Config, events: V) -> Deps<Aws<V>> {
     let table = DynamoStore::from_sdk(sdk, config.table.clone());
@@ -107,7 +107,7 @@ pub fn deps_with<V: Events>(sdk: &SdkConfig, config: &Config, events: V) -> Deps
     }
 }
 
-/// The protocol on `table`, with the machine's clock.
+/// Returns the protocol on `table`, with the machine's clock.
 #[must_use]
 pub fn protocol(table: DynamoStore) -> Protocol<DynamoStore, SystemClock> {
     Protocol::new(table, SystemClock, SystemClock.now().millis())

@@ -1,4 +1,4 @@
-//! Time: the machine's clock, and limits of a call. The only place that reads the wall clock or waits.
+//! The machine's clock, and the time limits of a call. Only this module reads the wall clock or sleeps.
 
 pub use lockstep_core::clock::Clock;
 #[cfg(feature = "test-util")]
@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Work was not complete within this time.
+/// The error of work that was not complete within this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no response within {0:?}; a retry is safe")]
 pub struct OutOfTime(Duration);
@@ -49,7 +49,7 @@ impl<'a, C: Clock> CallTime<'a, C> {
     /// Returns the output of `work`.
     ///
     /// # Errors
-    /// [`OutOfTime`] if the call gets as old as `limit` first. `work` is then dropped before it is
+    /// [`OutOfTime`] if `limit` passes since the start of the call first. `work` is then dropped before it is
     /// complete.
     pub async fn until<T>(
         &self,
@@ -57,7 +57,8 @@ impl<'a, C: Clock> CallTime<'a, C> {
         work: impl Future<Output = T>,
     ) -> Result<T, OutOfTime> {
         let age = Duration::from_millis(self.clock.now().millis_since(self.start));
-        // On the heap: a call nests several of them, and the compiler has a limit for futures in futures.
+        // On the heap, because a call nests several of these futures, and the compiler limits the depth of
+        // such types.
         let work = Box::pin(work);
         let output = within(self.clock, limit.saturating_sub(age), work).await;
         output.map_err(|_| OutOfTime(limit))

@@ -14,7 +14,7 @@ pub enum Key {
     Table,
     /// Days for which the history keeps an ended run: 1 to 365, default 14.
     RunRetentionDays,
-    /// Days for which a success keeps its run key taken: 1 to 365, or 0, the default, for those of the
+    /// Days for which a success keeps its run key taken: 1 to 365. 0, the default, stands for the days of the
     /// history.
     RunKeyRetentionDays,
     /// `true` adds the lock as a dimension to every metric; default `false`. Each lock then costs
@@ -22,17 +22,17 @@ pub enum Key {
     MetricsPerLock,
     /// Name or ARN of the event bus that receives the events; default `default`.
     EventBus,
-    /// `true` publishes the start and the end of each run; default `false`. It is a request to EventBridge
-    /// more for each.
+    /// `true` publishes the start and the end of each run; default `false`. Each costs one more request to
+    /// EventBridge.
     RunEvents,
-    /// Address of the runbook that messages link: [`RunbookUrl::RULE`]. Empty, the default, for none.
+    /// Address of the runbook that messages link to: [`RunbookUrl::RULE`]. Empty, the default, for no link.
     RunbookUrl,
     /// Name of the log group that keeps the events, for the history. Set for view and operate.
     EventLogGroup,
     /// `true` refuses acts that write; default `false`. Set for view.
     ReadOnly,
-    /// ARN of operate, which the buttons of pages call. Set for view; without it, its pages have no buttons
-    /// that change anything.
+    /// ARN of the function operate, which the buttons of pages call. Set for view. Without it, the pages of
+    /// view have no buttons that change anything.
     OperateFunction,
     /// Lowest log level: error, warn, info, debug or trace; default info.
     Log,
@@ -84,9 +84,9 @@ pub struct Config {
     pub metrics_per_lock: bool,
     /// Name or ARN of the event bus that receives the events.
     pub event_bus: String,
-    /// Whether the start and the end of each run are events.
+    /// Whether the start and the end of each run are published as events.
     pub run_events: bool,
-    /// The runbook that messages link.
+    /// The runbook that messages link to.
     pub runbook: Option<RunbookUrl>,
     /// Name of the log group that keeps the events.
     pub event_log_group: Option<String>,
@@ -96,7 +96,7 @@ pub struct Config {
     pub operate_function: Option<String>,
 }
 
-/// The faults of the environment.
+/// The variables that are missing or not valid, one sentence for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(Vec<String>);
 
@@ -109,8 +109,8 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Returns the name of the lock table, also where an ARN names it. Events and metrics have the name, by which
-    /// the rules and alarms of a stack know their own.
+    /// Returns the name of the lock table, also if the setting is its ARN. Events and metrics carry the name,
+    /// by which the rules and alarms of a stack select their own.
     #[must_use]
     pub fn table_name(&self) -> &str {
         let of_arn = self.table.rsplit_once(":table/");
@@ -126,7 +126,7 @@ impl Config {
         let table = lookup(Key::Table.name()).filter(|name| !name.is_empty());
         if table.is_none() {
             faults.push(format!(
-                "{} is missing: the name of the lock table",
+                "{} is missing, but must be the name of the lock table",
                 Key::Table.name()
             ));
         }
@@ -137,7 +137,7 @@ impl Config {
             let days = days.filter(|days| (least..=365).contains(days));
             if days.is_none() {
                 faults.push(format!(
-                    "{name} is {given:?}, but must be a number from {least} to 365"
+                    "{name} is {given:?}, but must be a number of days from {least} to 365"
                 ));
             }
             Seconds::of(days.unwrap_or_default() * 86_400)

@@ -13,9 +13,9 @@ pub use lambda_runtime::Error as RuntimeError;
 
 /// Serves events with `handle` until Lambda stops the process.
 ///
-/// A failure reaches Step Functions under its name from the closed list, and the log with its
-/// message; a response is sent as it is. AWS/Lambda's metric `Errors` counts every failure, also an answer
-/// such as `Lockstep.LockHeld`; [`StackMetric::Faults`] of `table` counts only those that an operator has to remove.
+/// Step Functions gets a failure under its name from the closed list, and the log gets its name and message.
+/// The metric `Errors` of AWS/Lambda counts every failure, also an answer such as `Lockstep.LockHeld`.
+/// [`StackMetric::Faults`] of `table` counts only the failures whose cause an operator has to remove.
 ///
 /// # Errors
 /// When the Lambda runtime API cannot be used.
@@ -28,7 +28,7 @@ where
     serve_as(table, |event, _| handle(event)).await
 }
 
-/// As [`serve`]; `handle` also gets the ARN by which the function was invoked.
+/// Serves events as [`serve`] does. `handle` also gets the ARN by which the function was invoked.
 ///
 /// # Errors
 /// As [`serve`].
@@ -39,10 +39,10 @@ where
     T: Serialize,
 {
     let handle = &handle;
-    // Without the span that `lambda_runtime::run` adds to each event: no log line shows one.
+    // `lambda_runtime::run` would add a span to each event, which no log line shows.
     let runtime = Runtime::new(service_fn(move |event: LambdaEvent<Value>| async move {
         let (event, context) = event.into_parts();
-        // Boxed: inside the runtime's futures, its type would be too deep to lay out.
+        // Boxed, because inside the runtime's futures its type would be too deep for the compiler.
         let answer: Pin<Box<dyn Future<Output = Result<T, Error>> + '_>> =
             Box::pin(handle(event, context.invoked_function_arn));
         answer.await.map_err(|error| {

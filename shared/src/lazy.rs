@@ -1,7 +1,7 @@
 //! Clients of AWS services that are built at their first call.
 //!
-//! Each client of the SDK parses the list of all partitions of AWS when it is built, and few events need more than
-//! the lock table.
+//! Each client of the SDK parses the list of all AWS partitions when it is built, and most events need no
+//! client but that of the lock table.
 
 use aws_config::SdkConfig;
 use std::fmt;
@@ -14,7 +14,7 @@ type Build<C> = Box<dyn FnOnce() -> C + Send>;
 pub(crate) struct LazyClient<C>(Arc<LazyLock<C, Build<C>>>);
 
 impl<C: 'static> LazyClient<C> {
-    /// A client that `build` makes, with the settings of `sdk`.
+    /// Creates a client that `build` builds at its first use, with the settings of `sdk`.
     pub(crate) fn new(sdk: &SdkConfig, build: fn(&SdkConfig) -> C) -> Self {
         let sdk = sdk.clone();
         let build: Build<C> = Box::new(move || build(&sdk));

@@ -1,8 +1,8 @@
 //! The use cases, one module each: from a checked request to a response.
 //!
-//! `handle` of a module takes the JSON event of a Lambda function, checks it and calls `run`, which
-//! the `lockstep` command calls with typed requests. [`EffectRunner`] does what a commit leaves to be
-//! done, [`RecoveryService`] checks holders.
+//! `handle` of a module takes the JSON event of a Lambda function, checks it and calls `run`. The `lockstep`
+//! command calls `run` itself, with a typed request. [`EffectRunner`] runs the effects that remain after a
+//! commit, and [`RecoveryService`] checks holders.
 //!
 //! May depend on: everything but the adapters to AWS.
 //!
@@ -11,9 +11,8 @@
 //!   ├─ decide, check holders ┴───┤ effects │ protection  │      │ the function times out
 //! ```
 //!
-//! A step that is cut off by Lambda has no answer at all, so each part ends before that. The order
-//! is that of what must not be lost: the decision is in the table first, and what is left of its
-//! effects is found there by the sweep.
+//! A call that times out in Lambda returns no answer, so each part ends before that. The decision comes
+//! first, because it must not be lost: once it is in the table, the sweep finds there which effects remain.
 
 pub mod acquire;
 pub mod alerts;
@@ -48,7 +47,8 @@ const DECISION_END: Duration = Duration::from_secs(6);
 const EFFECTS_END: Duration = Duration::from_millis(6500);
 const PROTECTION_END: Duration = Duration::from_secs(9);
 
-/// The outcome of a command, and whether the heartbeat state has ended that it had to end.
+/// The outcome of a command, and [`StillWaits`] if a heartbeat state that the command had to end may still
+/// wait.
 type Performed = (Outcome, Result<(), StillWaits>);
 
 /// The dependencies of all use cases, built once before the first event.
@@ -73,32 +73,32 @@ pub struct Deps<P: Ports> {
 }
 
 impl<P: Ports> Deps<P> {
-    /// The present, by the clock of the protocol.
+    /// Returns the time, by the clock of the protocol.
     pub fn now(&self) -> Timestamp {
         self.clock().now()
     }
 
-    /// The clock of the protocol.
+    /// Returns the clock of the protocol.
     pub fn clock(&self) -> &P::Clock {
         self.protocol.clock()
     }
 
-    /// The lock table.
+    /// Returns the lock table.
     pub fn store(&self) -> &P::Store {
         self.protocol.store()
     }
 
-    /// Does what commits leave to be done.
+    /// Returns the runner of the effects that remain after a commit.
     pub fn effects(&self) -> EffectRunner<'_, P> {
         EffectRunner { deps: self }
     }
 
-    /// Checks holders.
+    /// Returns the service that checks holders.
     pub fn recovery(&self) -> RecoveryService<'_, P> {
         RecoveryService { deps: self }
     }
 
-    /// The scale-in protection of tasks, in a call.
+    /// Returns the scale-in protection of tasks for one call on `lock`.
     fn protection<'a>(
         &'a self,
         time: &'a CallTime<'a, P::Clock>,
@@ -108,10 +108,10 @@ impl<P: Ports> Deps<P> {
         TaskProtection { tasks, time, lock }
     }
 
-    /// Publishes the start or the end of a run, if it is an event.
+    /// Publishes the start or the end of a run.
     ///
-    /// A run that reports its failure always is one. The stack's parameter `RunEvents` asks for the
-    /// others: each is a request more for a step, and most teams have alarms on what goes wrong
+    /// A failure that the run reports is always published. The other events need the stack parameter
+    /// `RunEvents`: each costs one more request to EventBridge, and most teams have alarms on failures
     /// instead.
     async fn publish_run(&self, event: Option<Event>) {
         if let Some(event) = event.filter(|event| self.run_events || event.failed.is_some()) {
@@ -129,16 +129,17 @@ impl<P: Ports> Deps<P> {
         command: &Command,
     ) -> Result<Outcome, ProtocolError> {
         let done = self.protocol.execute(lock, command).await?;
-        // A state that still waits ends by its own next heartbeat.
+        // A heartbeat state that still waits ends at its own next heartbeat.
         let _ = self.effects().perform(lock, done.effects).await;
         Ok(done.outcome)
     }
 
-    /// As [`Self::execute`] in a call, until [`DECISION_END`] and [`EFFECTS_END`]. Returns with the outcome whether
-    /// the heartbeat state has ended that the command had to end.
+    /// Executes `command` as [`Self::execute`] does, with time until [`DECISION_END`] for the decision and
+    /// until [`EFFECTS_END`] for its effects. Returns the outcome, and [`StillWaits`] if a heartbeat state
+    /// that the command had to end may still wait.
     ///
     /// # Errors
-    /// [`OutOfTime`] if there is no decision by then. It may have been written.
+    /// [`OutOfTime`] if there is no decision by [`DECISION_END`]. The decision may have been written.
     async fn execute_in_call(
         &self,
         time: &CallTime<'_, P::Clock>,
@@ -159,7 +160,8 @@ impl<P: Ports> Deps<P> {
         Ok(Ok((done.outcome, ended)))
     }
 
-    /// Performs `effects`, until [`EFFECTS_END`]; `None` if they take longer. The sweep does what is left.
+    /// Performs `effects` until [`EFFECTS_END`]. Returns `None` if they take longer; the sweep performs the
+    /// others.
     async fn finish_in_call<T>(
         &self,
         time: &CallTime<'_, P::Clock>,
@@ -168,12 +170,12 @@ impl<P: Ports> Deps<P> {
     ) -> Option<T> {
         let performed = time.until(EFFECTS_END, effects).await;
         if performed.is_err() {
-            tracing::warn!(event = "effects_timed_out", %lock, "effects of a call are left to the sweep");
+            tracing::warn!(event = "effects_timed_out", %lock, "the effects of a call timed out; the sweep performs the others");
         }
         performed.ok()
     }
 
-    /// As [`Self::execute`], with the error that a caller gets.
+    /// Executes `command` as [`Self::execute`] does, with the error that a caller gets.
     ///
     /// # Errors
     /// [`Error::of_command`].

@@ -1,9 +1,9 @@
-//! The SDK's settings of a function.
+//! The SDK settings of a function.
 //!
-//! Lambda gives a function its Region and its credentials as variables
-//! (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>), so nothing else is tried: the
-//! default chain of `aws-config` looks for profiles, web identities and two metadata services, which a
-//! function would carry and start with for nothing.
+//! Lambda gives a function its Region and its credentials as environment variables
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>), so no other source is tried.
+//! The default chain of `aws-config` also looks for profiles, web identities and two metadata services, which
+//! would make the function larger and its start slower.
 
 use crate::config::variable;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
@@ -11,7 +11,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
-/// The settings that the environment has, without those of HTTP.
+/// Returns the settings that the environment has. They do not include the HTTP client.
 pub(super) fn settings() -> aws_types::sdk_config::Builder {
     let credentials = EnvironmentVariableCredentialsProvider::new();
     let mut settings = SdkConfig::builder()

@@ -1,7 +1,8 @@
 //! The HTTP client that the AWS clients of a process share.
 //!
-//! The SDK's own one makes a whole TLS configuration, with all trusted certificates parsed, for each client of a
-//! service only to check it, and another one at the first request. This one is made once.
+//! The SDK's own HTTP client builds a whole TLS configuration, with all trusted certificates parsed, for each
+//! client of a service only to check it, and builds another one at the first request. This client builds it
+//! once.
 
 use super::CONNECT_TIMEOUT;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -13,11 +14,11 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
-/// TLS is rustls with ring: no jitter entropy at the first handshake, which costs the default
-/// provider some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>).
+/// TLS is rustls with ring. The default provider collects jitter entropy at the first handshake, which costs
+/// some 40 ms of CPU (<https://github.com/aws/aws-lc-rs/issues/899>).
 const TLS: Provider = Provider::Rustls(CryptoMode::Ring);
 
-/// An HTTP client whose TLS configuration trusts the certificates of `tls`.
+/// Creates an HTTP client whose TLS configuration trusts the certificates of `tls`.
 pub(super) fn client(tls: TlsContext) -> SharedHttpClient {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT);
     let connector = Connector::builder()
@@ -40,8 +41,8 @@ pub fn lazy_client(tls: TlsContext) -> SharedHttpClient {
         .build_https()
 }
 
-/// The connector of the timeouts that all clients have, and those of clients with others, which are made when
-/// needed.
+/// The connector for the timeouts that all clients of a function have, and a client that builds connectors
+/// for other timeouts when they are needed.
 #[derive(Debug)]
 struct Connectors {
     usual: SharedHttpConnector,

@@ -4,30 +4,33 @@ use crate::config;
 use aws_smithy_http_client::tls::{TlsContext, TrustStore};
 use std::env;
 
-/// The five roots of Amazon Trust Services, which a trust store of one's own should have
+/// The five roots of Amazon Trust Services, which Amazon recommends for a custom trust store
 /// (<https://www.amazontrust.com/repository/>).
 const AMAZON: &str = include_str!("amazon-roots.pem");
 
-/// Where the system's certificates are, if they are named.
+/// The variables that name the certificates of the system.
 const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// The prefix of the variables that name endpoints of one's own: `AWS_ENDPOINT_URL` for all services, and
-/// one for each (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
+/// The prefix of the variables that name custom endpoints: `AWS_ENDPOINT_URL` for all services, and one
+/// variable for each service (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 
-/// The trusted certificates of a function: the roots of Amazon, which are compiled in, where AWS's own
-/// endpoints are called, and else the system's.
+/// Returns the trusted certificates of a function: the roots of Amazon, which are compiled in, or those of
+/// the system.
 ///
-/// To read the system's trust store takes more CPU than everything else before the first event. The system's is read
-/// for a private certificate authority that `SSL_CERT_FILE` or `SSL_CERT_DIR` names, for an endpoint that a
-/// variable names, and in the partitions whose endpoints may have other roots.
+/// Reading the trust store of the system takes more CPU than everything else before the first event. It is
+/// read only
+///
+/// - if `SSL_CERT_FILE` or `SSL_CERT_DIR` names a private certificate authority;
+/// - if a variable names a custom endpoint;
+/// - in the partitions whose endpoints may have other roots.
 #[must_use]
 pub fn of_functions() -> TlsContext {
     amazon(&config::variable("AWS_REGION").unwrap_or_default()).unwrap_or_default()
 }
 
-/// The roots of Amazon; `None` where other endpoints than AWS's own of `region` in the partition `aws` are called, or
-/// the environment names the certificates.
+/// Returns the roots of Amazon, or `None` if `region` is not of the partition `aws`, or the environment names
+/// an endpoint or certificates.
 #[must_use]
 pub fn amazon(region: &str) -> Option<TlsContext> {
     let named = NAMED.iter().any(|name| config::variable(name).is_some());
@@ -36,7 +39,7 @@ pub fn amazon(region: &str) -> Option<TlsContext> {
     has_amazons(region, named || endpoint).then(|| trusting(AMAZON))
 }
 
-/// The certificates `pem`, and no others.
+/// Returns a TLS context that trusts the certificates `pem` and no others.
 #[must_use]
 pub fn trusting(pem: &str) -> TlsContext {
     let store = TrustStore::empty().with_pem_certificate(pem);
@@ -44,7 +47,8 @@ pub fn trusting(pem: &str) -> TlsContext {
     built.unwrap_or_default()
 }
 
-/// Whether the certificates of the endpoints of `region` end in a root of Amazon.
+/// Returns whether the certificates of the endpoints of `region` are signed by a root of Amazon. `is_private`
+/// is true if the environment names an endpoint or certificates.
 ///
 /// Regions of the partition `aws` have three parts, such as `eu-west-1`. Those of all others have four, or
 /// begin with `cn`.

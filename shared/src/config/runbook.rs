@@ -1,8 +1,8 @@
-//! The runbook that messages link.
+//! The runbook that messages link to.
 
 use lockstep_core::domain::LockKey;
 
-/// What stands for the name of the lock.
+/// The part of an address that stands for the name of the lock.
 const LOCK: &str = "{lock}";
 
 /// The address of a runbook, which may depend on the lock.
@@ -10,13 +10,13 @@ const LOCK: &str = "{lock}";
 pub struct RunbookUrl(String);
 
 impl RunbookUrl {
-    /// Longest address, in characters. Ten events with one stay below the 256 KB of PutEvents.
+    /// Longest address, in characters. Ten events with such an address stay below the 256 KB of PutEvents.
     pub const LENGTH_MAX: usize = 512;
     /// The rule for addresses.
     pub const RULE: &'static str = "an address that begins with https://, of at most 512 printable ASCII characters \
                                     without spaces, and with braces in {lock} only";
 
-    /// Creates an address that follows [`Self::RULE`].
+    /// Creates an address, or returns `None` if `url` breaks [`Self::RULE`].
     #[must_use]
     pub fn new(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("https://")?.replace(LOCK, "-");
@@ -28,7 +28,8 @@ impl RunbookUrl {
         is_valid.then(|| Self(url.to_owned()))
     }
 
-    /// The page about `lock`. The name needs no escapes: each of its characters may be in a path.
+    /// Returns the address of the page about `lock`. The name of the lock needs no escapes, because each of
+    /// its characters may be in a path.
     #[must_use]
     pub fn of(&self, lock: &LockKey) -> String {
         self.0.replace(LOCK, lock.as_str())

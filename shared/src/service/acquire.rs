@@ -7,13 +7,17 @@
 //!             └─▶ check the holders in the way ─▶ one was freed, or is ending now: execute again
 //! ```
 //!
-//! A free lock is one request. Holders are checked only where they are in the way, and only those
-//! that are silent for longer than a heartbeat or a minute, that are over a limit, that are ending, or that are an
-//! earlier attempt of the caller's own run. A holder whose last heartbeat is less than a minute old costs its
-//! callers no call of AWS.
+//! An acquire of a free lock is one request. A holder is checked only if it is in the way, and only if one of
+//! these is true:
 //!
-//! All calls are safe to repeat. A repeated call finds the grant, the place in the queue, or the
-//! same refusal.
+//! - its heartbeat is late, or its last heartbeat is older than a minute;
+//! - it exceeds a limit of its run;
+//! - it is ending;
+//! - it may be an earlier attempt at the caller's own run.
+//!
+//! Any other holder costs its callers no request to Step Functions or ECS.
+//!
+//! A call is safe to repeat: it finds the grant, the place in the queue, or the same refusal.
 
 mod answer;
 mod report;
@@ -36,37 +40,39 @@ use lockstep_core::store::LockStore;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Most holders, and most waiters that keep a run out of the queue, that one call checks. The others are left to the sweep.
+/// Largest number of holders that one call checks, and of waiters if they keep the run out of the queue. The
+/// sweep checks the other holders.
 const CHECKS_MAX: usize = 3;
 
-/// The end of the checks, counted from the start of the call. It leaves time to decide again.
+/// The end of the checks, counted from the start of the call. The second decision takes the time that
+/// remains.
 const CHECKS_END: Duration = Duration::from_secs(5);
 
-/// The end of the decision that is made again after checks that waited, counted from the start of the call.
+/// The end of the decision that is repeated after checks that waited, counted from the start of the call.
 const AGAIN_END: Duration = Duration::from_millis(5800);
 
-/// Longest time for the call that ends the waiting state.
+/// Longest time for the SendTaskSuccess that ends the waiting state.
 const STATE_TIME: Duration = Duration::from_secs(1);
 
-/// How often an earlier attempt at the same run is checked again while its execution runs, and the
-/// pause before each check. A caller retries right after StopExecution, and DescribeExecution is
-/// eventually consistent.
+/// How often an earlier attempt at the same run is checked again while its execution runs, and the pause
+/// before each check. A caller may retry right after StopExecution, when DescribeExecution, which is
+/// eventually consistent, still shows its earlier attempt as running.
 const RECHECKS: usize = 3;
 const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// The result of checking the holders in the way.
+/// The result of the checks of the holders in the way.
 ///
-/// It is filled while the checks go on, so that those that were made count even if the time is
-/// over.
+/// Each check adds to it at once, so that the finished checks count even if a later one times out.
 #[derive(Default)]
 struct Checked {
     /// The holder whose permit was freed.
     freed: Option<HolderId>,
     /// Whether the response to the request may have changed.
     changed: bool,
-    /// Whether the checks took their time, for an attempt to end or for an answer. Holders may have released meanwhile.
+    /// Whether the checks waited for an attempt to end, or timed out. Holders may have released their permits
+    /// meanwhile.
     waited: bool,
-    /// An earlier attempt at the same run of which it is not known whether it has ended.
+    /// An earlier attempt at the same run that may or may not have ended.
     unsettled: Option<HolderId>,
 }
 
@@ -78,8 +84,8 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<AcquireRes
     run(deps, AcquireRequest::read(event, deps.retention)?).await
 }
 
-/// Handles one request. With a task token, the waiting state ends with the response, unless that is
-/// `queued`.
+/// Handles one request. If the request has a task token, the waiting state ends with the response, unless the
+/// response is `queued`.
 ///
 /// # Errors
 /// `Lockstep.LockHeld`, `QueueFull`, `PermitsMismatch`, `LockPaused`,
@@ -91,7 +97,7 @@ pub async fn run<P: Ports>(
     let time = CallTime::start(deps.clock());
     if let Some(token) = &mut request.acquire.task_token {
         let sealed = deps.executions.seal(&request.lock, token);
-        // Before anything is written: a container reads the record.
+        // The token is sealed before anything is written, because containers may read the record.
         *token = time.until(DECISION_END, sealed).await??;
     }
     let lock = &request.lock;
@@ -105,10 +111,10 @@ pub async fn run<P: Ports>(
         time,
     };
     let (result, checked) = call.time.until(DECISION_END, call.decide()).await?;
-    // Step Functions retries this name; by then the description shows what has become of the
-    // attempt.
+    // Step Functions retries this error. By then DescribeExecution shows whether the earlier attempt has
+    // ended.
     if let (Err(ProtocolError::Refused(_)), Some(holder)) = (&result, checked.unsettled) {
-        // A skip, or a duplicate, would end a caller's retry without a run.
+        // The answer `skipped` or `duplicate` would end a caller's retry without a run.
         return Err(Error::in_doubt(lock, &holder));
     }
     let now = deps.now();
@@ -138,16 +144,17 @@ struct Call<'a, P: Ports> {
 }
 
 impl<P: Ports> Call<'_, P> {
-    /// The decision on the request, after a check of the holders in the way.
+    /// Decides on the request, checks the holders in the way, and decides again if a check changed something.
     async fn decide(&self) -> (Result<Done, ProtocolError>, Checked) {
         let mut result = self.execute().await;
         let mut checked = self.check_holders(&result).await;
-        // A waiting state that a recovery has granted a permit is woken like any other.
+        // A caller that is in the queue needs no second decision: a hand-over to it ends its waiting state.
         let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
         if checked.changed && !is_queued {
             result = self.execute().await;
             checked.waited = false;
-            // A run that lost its permit under `yield` by this check keeps its key until its end is known.
+            // A run that lost its permit under `yield` in these checks keeps its run key until its end is
+            // known.
             if run_in_flight(&result).is_some() {
                 let of_run = self.check_holders(&result).await;
                 checked.unsettled = of_run.unsettled;
@@ -159,7 +166,7 @@ impl<P: Ports> Call<'_, P> {
             }
         }
         if checked.waited && !is_queued {
-            // Without an answer in time the first one stands.
+            // If the repetition times out, the first decision stands.
             let again = self.time.until(AGAIN_END, self.execute()).await;
             result = again.unwrap_or(result);
         }
@@ -181,16 +188,18 @@ impl<P: Ports> Call<'_, P> {
                 checked.changed = self.drop_dead_waiters().await;
             }
         };
-        // The refusal stands, and the sweep goes on with the holders. The caller asks again.
+        // The sweep checks the other holders. The decision is repeated, because holders may have released
+        // meanwhile.
         if self.time.until(CHECKS_END, checks).await.is_err() {
             let lock = &self.request.lock;
-            tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out");
+            tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out; the sweep repeats them");
             checked.waited = true;
         }
         checked
     }
 
-    /// Whether the run has no place because others wait: the queue is full, or one waits for the resume already.
+    /// Returns whether other waiters keep the run out of the queue: the queue is full, or under `catchUp`
+    /// `once` a run already waits for the resume.
     fn is_kept_out(&self, result: &Result<Done, ProtocolError>) -> bool {
         let catches_up = self.request.acquire.when_paused == WhenPaused::CatchUp;
         match result {
@@ -200,7 +209,8 @@ impl<P: Ports> Call<'_, P> {
         }
     }
 
-    /// Removes waiters whose execution has ended. The event that would have removed them may be lost.
+    /// Removes waiters whose execution has ended, because the event that removes them may be lost. Returns
+    /// whether it has removed one.
     async fn drop_dead_waiters(&self) -> bool {
         let (deps, lock) = (self.deps, &self.request.lock);
         let dropped = Waiters { deps, lock }.drop_dead(CHECKS_MAX).await;
@@ -221,7 +231,8 @@ impl<P: Ports> Call<'_, P> {
                 | Refusal::QueueFull { holders, .. }
                 | Refusal::PermitsMismatch { holders, .. },
             )) => holders.clone(),
-            // A success needs no check: its key stays taken whatever has become of the holder.
+            // A duplicate of a success needs no check: the run key stays taken, whatever became of the
+            // holder.
             _ => match run_in_flight(result) {
                 Some(run) => self.in_flight(run, checked).await,
                 None => return,
@@ -239,14 +250,14 @@ impl<P: Ports> Call<'_, P> {
             // caller.
             .take(CHECKS_MAX)
             .collect();
-        // Only a caller with `waitForEnding` retries such an error; to any other the refusal
-        // stands.
+        // Only a caller with `waitForEnding` retries the error of an unsettled attempt. For any other caller
+        // the refusal stands.
         let retried = |lease| self.request.wait_for_ending && terms.may_repeat(lease);
         let before = suspects.iter().find(|(_, lease)| retried(lease));
         checked.unsettled = before.map(|(holder, _)| holder.clone());
-        // The event of the end of an attempt, and its description, come some moments after a
-        // caller's retry. Without these checks the retry would be skipped by its own predecessor,
-        // and end without a run.
+        // The event of the end of an attempt, and its description, may come some moments after the caller's
+        // retry. Without the repeated checks the earlier attempt would cause the retry to be skipped, and no
+        // run would follow.
         for check in 0..=RECHECKS {
             if check > 0 {
                 self.deps.clock().sleep(RECHECK_AFTER).await;
@@ -255,7 +266,8 @@ impl<P: Ports> Call<'_, P> {
             let (mut running, mut doubted) = (Vec::new(), None);
             for suspect @ (holder, lease) in suspects {
                 match self.check(holder, lease).await {
-                    // One is enough: the request is executed again, and the others are the sweep's.
+                    // One freed permit is enough: the request is executed again, and the sweep checks the
+                    // others.
                     Some(Inspection::Freed(_)) => {
                         checked.freed = Some(holder.clone());
                         (checked.changed, checked.unsettled) = (true, None);
@@ -280,8 +292,10 @@ impl<P: Ports> Call<'_, P> {
         }
     }
 
-    /// The current holder of the run key. The refusal has its name without its lease, which takes a
-    /// read. If the run lost its permit and its work has ended, its end is recorded.
+    /// Returns the holder of the run key with its lease, which the refusal does not have and which takes a
+    /// read.
+    ///
+    /// If the run has lost its permit and its work has ended, records that end.
     async fn in_flight(&self, run: &Run, checked: &mut Checked) -> Vec<(HolderId, Lease)> {
         let lock = &self.request.lock;
         let record = self.deps.store().load(lock).await;
@@ -289,12 +303,13 @@ impl<P: Ports> Call<'_, P> {
             Ok(Some(record)) => record.lease(&run.holder, run.token).cloned(),
             Ok(None) | Err(_) => None,
         };
-        // The record is read and has no such lease, so the run goes on without its permit, or its
-        // end was never recorded. A record that could not be read shows neither.
+        // The record was read and has no such lease, so the run continues without its permit, or its end was
+        // never recorded. A record that could not be read shows neither.
         if let (None, Ok(_)) = (&lease, &record) {
             match self.deps.recovery().settle(lock, run).await {
                 Ok(Settled::Recorded) => checked.changed = true,
-                // Its key may be free in a moment: a duplicate would end a caller's retry without a run.
+                // The run key may be free in a moment. The answer `duplicate` would end a caller's retry
+                // without a run.
                 Ok(Settled::Ending) if self.request.wait_for_ending => {
                     checked.unsettled = Some(run.holder.clone());
                 }
@@ -308,7 +323,8 @@ impl<P: Ports> Call<'_, P> {
         holder.into_iter().collect()
     }
 
-    /// Checks one holder. The response does not depend on it, so a failure is only logged.
+    /// Checks one holder. A failure is logged and returns `None`, because the refusal is an answer without
+    /// the check.
     async fn check(&self, holder: &HolderId, lease: &Lease) -> Option<Inspection> {
         let lock = &self.request.lock;
         let checked = self.deps.recovery().check(lock, holder, lease, None).await;
@@ -318,13 +334,13 @@ impl<P: Ports> Call<'_, P> {
         checked.ok()
     }
 
-    /// Performs the effects of the decision, until [`EFFECTS_END`]. The sweep does what is left.
+    /// Performs the effects of the decision until [`EFFECTS_END`]. The sweep performs the others.
     async fn perform(&self, effects: Vec<Effect>) {
         let lock = &self.request.lock;
-        // Stops last: each takes evidence, a commit and calls of AWS, and must not delay a wake-up.
+        // The stops come last: each takes evidence, a commit and calls of AWS, and must not delay a wake-up.
         let (stop, rest) = split(effects);
         let effects = async {
-            // An acquire ends no heartbeat state of its own.
+            // An acquire has no heartbeat state that it must end.
             let _ = self.deps.effects().perform(lock, rest).await;
             for (other, lease) in stop {
                 self.check(&other, &lease).await;
@@ -333,11 +349,11 @@ impl<P: Ports> Call<'_, P> {
         self.deps.finish_in_call(&self.time, lock, effects).await;
     }
 
-    /// Ends the waiting state with `response`. Otherwise the state would wait for its whole interval, so
-    /// a failure fails the call, and Step Functions retries.
+    /// Ends the waiting state with `response`.
     ///
-    /// A state that has ended already is no failure: its next attempt registers with a new task
-    /// token, and finds the same answer.
+    /// A failure fails the call, so that Step Functions retries it: otherwise the state would wait for its
+    /// whole interval. A state that has already ended is no failure: its next attempt registers with a new
+    /// task token, and gets the same answer.
     async fn end_waiting_state(
         &self,
         token: &TaskToken,
@@ -354,15 +370,17 @@ impl<P: Ports> Call<'_, P> {
     }
 }
 
-/// Whether a holder in the way may be dead: it is silent or over a limit, its work is being stopped, or the caller
-/// is a later attempt at the same run. The caller itself may be in its own way with a grant that is ending.
+/// Returns whether a holder in the way may be dead, so that a check is worth its requests: its heartbeat is
+/// late, it exceeds a limit, it is ending, or the caller may be a later attempt at the same run.
+///
+/// The caller's own grant is checked only if it is ending.
 fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
     let of_another = *holder != terms.holder;
     let is_late = lease.is_overdue(now) || lease.is_stopped_for(now).is_some();
     lease.exit.ending.is_some() || of_another && (is_late || terms.may_repeat(lease))
 }
 
-/// The run under way that has the run key of the request.
+/// Returns the run under way that has the run key of the request, if that is why the request was refused.
 fn run_in_flight(result: &Result<Done, ProtocolError>) -> Option<&Run> {
     match result {
         Err(ProtocolError::Refused(Refusal::Duplicate { run, .. })) => {
@@ -372,7 +390,7 @@ fn run_in_flight(result: &Result<Done, ProtocolError>) -> Option<&Run> {
     }
 }
 
-/// The holders to be stopped, which take evidence first, and the effects that need none.
+/// Splits off the holders to be stopped, which need evidence first, from the effects that need none.
 fn split(effects: Vec<Effect>) -> (Vec<(HolderId, Lease)>, Vec<Effect>) {
     let mut stop = Vec::new();
     let mut rest = Vec::new();

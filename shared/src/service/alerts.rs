@@ -1,8 +1,7 @@
-//! The text of events: what happened, why, and what an operator can do.
+//! The texts of events: what happened, why, and what an operator can do.
 //!
-//! The reason is one sentence and the advice another, for a reader who does not know the lock. The
-//! kind decides which alarm is raised, and the advice ends with the section of the runbook on that
-//! kind.
+//! The reason is one sentence, and the advice is another, for a reader who does not know the lock. The kind
+//! of the event decides which alarm is raised. The advice ends with the section of the runbook on that kind.
 
 use crate::contract::{EventKind, Skipped, held_by, paused_by};
 use crate::error::Error;
@@ -26,13 +25,14 @@ pub struct About<'a> {
 }
 
 impl About<'_> {
-    /// A run was granted a permit.
+    /// Returns the event that a run was granted a permit.
     #[must_use]
     pub fn started(&self) -> Event {
         self.event(EventKind::RunStarted, "a permit was granted", "nothing")
     }
 
-    /// A run ended with `outcome`; `None` for an outcome that is neither a success nor a failure.
+    /// Returns the event that a run ended with `outcome`, or `None` for an outcome that is neither a success
+    /// nor a failure.
     #[must_use]
     pub fn ended(&self, outcome: RunOutcome, evidence: &str) -> Option<Event> {
         let (kind, advice) = match outcome {
@@ -45,7 +45,7 @@ impl About<'_> {
         Some(self.event(kind, evidence, advice))
     }
 
-    /// A run reported that it failed.
+    /// Returns the event that a run reported its failure.
     #[must_use]
     pub fn failed(&self, failed: FailedRun) -> Event {
         let event = self.event(
@@ -59,7 +59,9 @@ impl About<'_> {
         }
     }
 
-    /// A run was skipped, or failed at a full queue that it does not skip. `None` for refusals that fail the run: its workflow reports them.
+    /// Returns the event that a run was skipped, or that it failed because the queue was full.
+    ///
+    /// Returns `None` for every other refusal: it fails the run, and the run's workflow reports that.
     #[must_use]
     pub fn gave_way(&self, refusal: &Refusal, skips_full_queue: bool) -> Option<Event> {
         let lock = self.lock;
@@ -100,26 +102,26 @@ impl About<'_> {
         })
     }
 
-    /// A run waited until `waitUntil` without a grant.
+    /// Returns the event that a run waited until its `waitUntil` without a grant.
     #[must_use]
     pub fn wait_given_up(&self, message: &str) -> Event {
         let advice = "check the holder, or let runs wait longer (waitSeconds)";
         self.event(EventKind::WaitGivenUp, message, advice)
     }
 
-    /// A run lost its lease while it was at work.
+    /// Returns the event that a run lost its lease while it was at work.
     #[must_use]
     pub fn lease_lost(&self, reason: &str) -> Event {
         let advice = "check the run: its workflow fails and stops the work";
         self.event(EventKind::LeaseLost, reason, advice)
     }
 
-    /// A permit was taken from its holder.
+    /// Returns the event that a permit was taken from its holder.
     #[must_use]
     pub fn freed(&self, outcome: RunOutcome, evidence: &str) -> Event {
         let (kind, advice) = match outcome {
-            RunOutcome::Replaced => (EventKind::RunReplaced, "nothing: another run requested it"),
-            RunOutcome::Evicted => (EventKind::RunEvicted, "nothing: an operator requested it"),
+            RunOutcome::Replaced => (EventKind::RunReplaced, "nothing: another run replaced it"),
+            RunOutcome::Evicted => (EventKind::RunEvicted, "nothing: an operator evicted it"),
             RunOutcome::Lost => (
                 EventKind::LeaseLost,
                 "check the run: it may still be at work, without its permit",
@@ -132,35 +134,36 @@ impl About<'_> {
         self.event(kind, evidence, advice)
     }
 
-    /// A run is being stopped.
+    /// Returns the event that a run is being stopped.
     #[must_use]
     pub fn stopped(&self, why: &str) -> Event {
         let advice = "check the run; the next one starts when its tasks have stopped";
         self.event(EventKind::RunStopped, why, advice)
     }
 
-    /// The lock was frozen.
+    /// Returns the event that the lock was frozen.
     #[must_use]
     pub fn frozen(&self, note: &str) -> Event {
         let advice = "check whether the run is at work, stop or evict it, then resume the lock";
         self.event(EventKind::LockFrozen, note, advice)
     }
 
-    /// The evidence does not show whether a holder is dead whose lease ended at `end`.
+    /// Returns the event that the evidence does not show whether a holder is dead. Its lease ended at `end`.
     #[must_use]
     pub fn evidence_missing(&self, end: Timestamp, why: &str) -> Event {
         let end = rfc3339(end);
         self.event(
             EventKind::EvidenceMissing,
             format!(
-                "the lease ended {end}, and whether the run is dead cannot be determined: {why}"
+                "the lease ended at {end}, and whether the run is dead cannot be determined: {why}"
             ),
-            "let the functions describe its execution and tasks (WorkflowArns, ClusterArns), or \
+            "let the functions describe the run's execution and tasks (WorkflowArns, ClusterArns), or \
              evict the run",
         )
     }
 
-    /// A run that is to be stopped is not, because no evidence shows that it belongs to the lock.
+    /// Returns the event that a run which is to be stopped goes on, because no evidence shows that it belongs
+    /// to the lock.
     #[must_use]
     pub fn not_stopped(&self, why: &str) -> Event {
         self.event(
@@ -170,14 +173,16 @@ impl About<'_> {
         )
     }
 
-    /// A container handed a permit over. The reaper ends the waiting state of the new holder.
+    /// Returns the event that a container handed a permit over. On this event the reaper ends the waiting
+    /// state of the new holder.
     #[must_use]
     pub fn handed_over(&self) -> Event {
         let reason = "a container has handed a permit over to this waiter";
         self.event(EventKind::PermitHandedOver, reason, "nothing")
     }
 
-    /// A container removed a waiter from the queue. The reaper ends its waiting `state`.
+    /// Returns the event that a container removed a waiter from the queue. On this event the reaper ends the
+    /// waiting `state`.
     #[must_use]
     pub fn sent_away(&self, state: WaitingState) -> Event {
         let reason = "a container has removed this waiter from the queue, without a permit for it";
@@ -202,7 +207,7 @@ impl About<'_> {
     }
 }
 
-/// No run of `lock` has succeeded in the time in which one is expected to.
+/// Returns the event that no run of `lock` has succeeded within `expectEverySeconds`.
 #[must_use]
 pub fn run_missing(
     lock: &LockKey,
@@ -220,7 +225,7 @@ pub fn run_missing(
     of_lock(lock, EventKind::RunMissing, reason, advice, at)
 }
 
-/// An operator paused or resumed a lock, ended its rest, or made a run key free.
+/// Returns the event that an operator paused or resumed a lock, ended its rest, or freed a run key.
 #[must_use]
 pub fn operated(lock: &LockKey, kind: EventKind, audit: &AuditNote, at: Timestamp) -> Event {
     let advice = match kind {
@@ -233,7 +238,7 @@ pub fn operated(lock: &LockKey, kind: EventKind, audit: &AuditNote, at: Timestam
     of_lock(lock, kind, audit.signed(), advice, at)
 }
 
-/// An event of a lock, of no holder.
+/// Returns an event about a lock and not about one of its holders.
 fn of_lock(lock: &LockKey, kind: EventKind, reason: String, advice: &str, at: Timestamp) -> Event {
     Event {
         kind,
@@ -248,7 +253,7 @@ fn of_lock(lock: &LockKey, kind: EventKind, reason: String, advice: &str, at: Ti
     }
 }
 
-/// The advice, with the section of the runbook on this kind.
+/// Returns the advice with the section of the runbook on this kind, if the runbook has one.
 fn with_section(kind: EventKind, advice: &str) -> String {
     let section = kind.section().map(|section| format!(": {section}"));
     format!("{advice}{}", section.unwrap_or_default())

@@ -1,7 +1,7 @@
 //! check-running-executions: whether older executions of the same state machine still run.
 //!
-//! Advisory: ListExecutions is eventually consistent, so two executions may both go on. It never stops
-//! all of them. Use it where a rare overlap is harmless, or in front of the lock to save requests.
+//! The check is advisory: ListExecutions is eventually consistent, so two executions may both go on. At least
+//! one always does. Use the check where a rare overlap is harmless, or in front of a lock to save requests.
 
 use crate::contract::{CheckRunningRequest, CheckRunningResponse, CheckedRunning};
 use crate::error::Error;

@@ -1,18 +1,18 @@
-//! The effects of a commit: heartbeat states end, waiters wake up, permits pass on.
+//! Runs the effects that remain after a commit: ends heartbeat states, wakes waiters, and passes permits on.
 //!
-//! The commit comes first, so a failed effect is only late: the waiting state registers again, and
-//! the sweep checks each grant that is not confirmed. A heartbeat state that was not ended fails the call that
-//! had to end it ([`StillWaits`]), and the repetition of that call ends the state.
+//! The commit comes first, so a failed effect is only delayed: the waiting state registers again, and the
+//! sweep checks each grant that is not confirmed. If a heartbeat state could not be ended, the call that had
+//! to end it fails ([`StillWaits`]), and the retry of that call ends the state.
 //!
 //! ```text
 //!  hand-over ──▶ SendTaskSuccess ── the state has ended ──▶ the waiter confirms its grant
 //!      ▲               │ no state waits
 //!      │               ▼
-//!      │         DescribeExecution ── runs, or may have been redriven ──▶ it keeps its turn
-//!      └── over for 30 s before the grant: recover, and on to the next waiter
+//!      │         DescribeExecution ── runs, or may have been redriven ──▶ the waiter keeps its grant
+//!      └── ended 30 s or more before the grant: recover, and hand over to the next waiter
 //! ```
-//! A process in a container has no key of task tokens. It asks the reaper by an event to send the
-//! wake-up.
+//! A process in a container does not have the key that opens sealed task tokens. It publishes an event, and
+//! the reaper sends the wake-up.
 
 use super::alerts::About;
 use super::{Deps, Ports};
@@ -26,14 +26,15 @@ use lockstep_core::domain::{
 use lockstep_core::recovery::{LAG_MAX, lags_behind};
 use std::collections::VecDeque;
 
-/// Most effects that one call performs. Each dead waiter costs some; the rest is left to the sweep.
+/// Largest number of effects that one call performs. Each dead waiter costs some; the sweep performs the
+/// others.
 const STEPS_MAX: usize = 60;
 
-/// SendTaskSuccess gave no answer: a heartbeat state may still wait. A repetition of the call ends it.
+/// SendTaskSuccess gave no answer, so a heartbeat state may still wait. A retry of the call ends that state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StillWaits;
 
-/// Performs the effects of commits.
+/// Runs the effects that remain after a commit.
 pub struct EffectRunner<'a, P: Ports> {
     pub(super) deps: &'a Deps<P>,
 }
@@ -47,8 +48,8 @@ impl<P: Ports> EffectRunner<'_, P> {
     /// [`StillWaits`], after all other effects.
     pub async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) -> Result<(), StillWaits> {
         let mut ended = Ok(());
-        // An effect may lead to a command with effects of its own: a dead waiter's permit goes to
-        // the next. A list and no recursion, so that the number of steps is bounded.
+        // An effect may lead to a command with effects of its own: a dead waiter's permit passes to the next
+        // waiter. A list in place of recursion bounds the number of steps.
         let mut left = VecDeque::from(effects);
         for _ in 0..STEPS_MAX {
             let Some(effect) = left.pop_front() else {
@@ -66,12 +67,12 @@ impl<P: Ports> EffectRunner<'_, P> {
             }
         }
         let left = left.len();
-        tracing::warn!(event = "effects_deferred", %lock, left, "effects are left to the sweep");
+        tracing::warn!(event = "effects_deferred", %lock, left, "too many effects for one call; the sweep performs the others");
         ended
     }
 
-    /// Ends a heartbeat state. A refusal of the call is no error: no repetition helps, and the state ends by its own
-    /// next heartbeat.
+    /// Ends a heartbeat state. A call that AWS denies is no error: a retry does not help, and the state ends
+    /// at its own next heartbeat.
     async fn end_heartbeat(&self, lock: &LockKey, token: &TaskToken) -> Result<(), StillWaits> {
         match self.end_state(lock, token, "{}").await {
             Err(ExecutionsError::Unavailable(_)) => Err(StillWaits),
@@ -79,21 +80,24 @@ impl<P: Ports> EffectRunner<'_, P> {
         }
     }
 
-    /// Sends the wake-up of a hand-over again. A waiter that has ended may have worked in between, so
-    /// its permit is not passed on: [`super::RecoveryService`] checks its tasks.
+    /// Sends the wake-up of a hand-over again.
+    ///
+    /// The permit of a waiter that has ended is not passed on, because the waiter may have done work since
+    /// the hand-over: [`super::RecoveryService`] checks its tasks.
     pub async fn wake_again(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
         self.is_gone(lock, holder, lease).await;
     }
 
-    /// Sends the wake-up of a hand-over. Where no state waits any more, DescribeExecution decides. A
-    /// waiter that has confirmed its grant since keeps its permit, because it may have started a task.
+    /// Sends the wake-up of a hand-over. If no state waits any more, DescribeExecution decides whether the
+    /// permit passes on. A waiter that has confirmed its grant meanwhile keeps its permit, because it may
+    /// have started a task.
     async fn wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> Vec<Effect> {
         let passed_on = match self.is_gone(lock, holder, lease).await {
             true => self.pass_on(lock, holder, lease).await,
             false => None,
         };
-        // The waiter keeps the permit, so its run starts here. acquire-lock, which it asks to
-        // confirm the grant, finds it held already and publishes no start.
+        // The waiter keeps the permit, so its run starts here. When the waiter confirms its grant,
+        // acquire-lock answers `alreadyHeld` and publishes no start.
         if passed_on.is_none() {
             let about = self.about(lock, holder, lease);
             self.deps.publish_run(Some(about.started())).await;
@@ -101,7 +105,7 @@ impl<P: Ports> EffectRunner<'_, P> {
         passed_on.unwrap_or_default()
     }
 
-    /// Ends the waiting state with the grant. Whether no state waits any more.
+    /// Ends the waiting state with the grant. Returns whether no state waits any more.
     async fn is_gone(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) -> bool {
         let token = lease
             .call
@@ -129,16 +133,16 @@ impl<P: Ports> EffectRunner<'_, P> {
         true
     }
 
-    /// Publishes an event that has the reaper send the wake-up: a container cannot open the sealed
-    /// task token. The event names the lock, and the reaper reads the rest.
+    /// Publishes an event on which the reaper sends the wake-up, because a container cannot open the sealed
+    /// task token. The reaper takes the lock from the event, and everything else from the table.
     ///
-    /// If the event is lost, the sweep finds a grant that is not confirmed.
+    /// If the event is lost, the sweep finds the grant that is not confirmed.
     async fn delegate_wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
         let event = self.about(lock, holder, lease).handed_over();
         self.deps.events.publish(vec![event]).await;
     }
 
-    /// The holder of `lease`, now.
+    /// Returns the subject of an event about the holder of `lease`, at the present time.
     fn about<'b>(&self, lock: &'b LockKey, holder: &'b HolderId, lease: &Lease) -> About<'b> {
         About {
             lock,
@@ -149,7 +153,7 @@ impl<P: Ports> EffectRunner<'_, P> {
     }
 
     /// Passes on the permit of a waiter whose execution had ended before the hand-over. Returns the effects
-    /// of that, or `None` if the waiter keeps the permit.
+    /// of the recovery, or `None` if the waiter keeps the permit.
     async fn pass_on(
         &self,
         lock: &LockKey,
@@ -158,10 +162,10 @@ impl<P: Ports> EffectRunner<'_, P> {
     ) -> Option<Vec<Effect>> {
         let execution = ExecutionArn::of_holder(holder)?;
         let evidence = match self.deps.executions.describe(&execution).await {
-            // A description may lag behind a redrive that the waiter has reported. One that ended
-            // after the grant may have been woken before, and its task may run: its end is evidence
-            // for the reaper. So is that of one that may have been redriven: it ended a moment ago, or
-            // before it registered.
+            // The permit is passed on only if the execution ended at least `LAG_MAX` before the grant. An
+            // execution that ended later may have been woken before its end, and its task may run: the reaper
+            // judges it. So does it with an execution that may have been redriven, because the description
+            // may lag behind that.
             Ok(Some(seen)) => match seen.state {
                 ExecutionState::Ended(end)
                     if seen
@@ -173,14 +177,15 @@ impl<P: Ports> EffectRunner<'_, P> {
                 }
                 ExecutionState::Ended(_) | ExecutionState::Running => return None,
             },
-            // Not known may mean too new: the sweep decides when the lease has run out.
+            // An execution that Step Functions does not know may be too new. The sweep judges it after the
+            // lease has expired.
             Ok(None) | Err(_) => return None,
         };
         let recover = Command::Recover(Recover {
             holder: holder.clone(),
             token: lease.token,
-            // If the waiter has confirmed meanwhile, the version is another one, and it keeps its
-            // permit.
+            // If the waiter has confirmed its grant meanwhile, the lease has another version, and the waiter
+            // keeps its permit.
             seen: lease.version(),
             basis: RecoveryBasis::Unconfirmed,
             succeeded: false,
@@ -198,9 +203,8 @@ impl<P: Ports> EffectRunner<'_, P> {
         Some(effects)
     }
 
-    /// Ends the waiting state of a waiter that has left the queue, with the answer that
-    /// acquire-lock would give it. It is in the queue no more, so if this fails, it registers again
-    /// after its interval and gets the answer then.
+    /// Ends the waiting state of a waiter that was removed from the queue, with the answer that acquire-lock
+    /// would give. If this fails, the waiter registers again after its interval, and gets the answer then.
     async fn dismiss(&self, lock: &LockKey, waiter: &Waiter, why: Dismissal) {
         let about = About {
             lock,
@@ -221,7 +225,7 @@ impl<P: Ports> EffectRunner<'_, P> {
                 let event = about.wait_given_up(&answer.message);
                 (AcquireResponse::GaveUp(answer), Some(event))
             }
-            // The eviction has an event of its own.
+            // The act of the operator that removed the waiter publishes its own event.
             (Dismissal::Evicted, _) => (AcquireResponse::GaveUp(GaveUp::evicted(lock)), None),
         };
         if let Some(token) = &waiter.task_token {
@@ -239,7 +243,7 @@ impl<P: Ports> EffectRunner<'_, P> {
         }
     }
 
-    /// Ends the state that waits with `token`. A failure is logged.
+    /// Ends the state that waits with `token`, and logs a failure.
     async fn end_state(
         &self,
         lock: &LockKey,
@@ -259,13 +263,13 @@ impl<P: Ports> EffectRunner<'_, P> {
         end
     }
 
-    /// Executes a command that an effect leads to; `None` if it failed, which is logged and left to
-    /// the sweep.
+    /// Executes a command that an effect leads to. A failure is logged and returns `None`: the next sweep
+    /// executes the command.
     async fn execute(&self, lock: &LockKey, command: &Command) -> (Option<Outcome>, Vec<Effect>) {
         match self.deps.protocol.execute(lock, command).await {
             Ok(done) => (Some(done.outcome), done.effects),
             Err(error) => {
-                tracing::warn!(event = "hand_over_failed", %lock, %error, "the permit was not passed on");
+                tracing::warn!(event = "hand_over_failed", %lock, %error, "hand-over failed; the next sweep retries");
                 (None, Vec::new())
             }
         }

@@ -1,8 +1,8 @@
-//! What a failed run's event knows beside the run's own report: its attempt, its redrives, the
-//! execution that was its work, and the usual length of a run. One request to the table has them.
+//! Adds to the event of a failed run what the run does not report itself: its attempt, its redrives, the
+//! execution that was its work, and the usual length of a run.
 //!
-//! Only a run of Step Functions costs that request. The history keeps its lease, with the execution
-//! that started it; a process has no such caller.
+//! One request to the table reads them, for runs of Step Functions only. The history keeps the lease of such
+//! a run, with the execution that started it. A process has no such caller.
 
 use super::{Deps, EFFECTS_END, Ports};
 use crate::clock::CallTime;
@@ -13,8 +13,8 @@ use lockstep_core::domain::{
 };
 use lockstep_core::store::LockStore;
 
-/// How many runs of the lock are read. A caller that retries more often has its attempts counted up to
-/// this number, and the usual length is that of the successes among them.
+/// How many runs of the lock are read. Attempts are counted up to this number, and the usual length is that
+/// of the successes among these runs.
 const RUNS_READ: usize = 50;
 
 /// A run that has just reported its failure.
@@ -29,9 +29,11 @@ pub(super) struct Ended<'a> {
 }
 
 impl<P: Ports> Deps<P> {
-    /// The description of the failed run; `None` for a run that is no message: a process that does
-    /// not describe its failure has another way to report it. An execution without a description
-    /// runs an older definition.
+    /// Returns the description of the failed run for its message.
+    ///
+    /// Returns `None` for a process that does not report why it failed: people learn of its failure in
+    /// another way. An execution that does not report why it failed has an older definition, and gets a
+    /// message all the same.
     pub(super) async fn describe_failed(
         &self,
         time: &CallTime<'_, P::Clock>,
@@ -49,7 +51,8 @@ impl<P: Ports> Deps<P> {
         Some(failed)
     }
 
-    /// Adds what the history knows. Without an answer the event is published without it.
+    /// Adds what the history knows of the run. If the history cannot be read in time, the event is published
+    /// without it.
     async fn add_history(
         &self,
         time: &CallTime<'_, P::Clock>,
@@ -61,11 +64,11 @@ impl<P: Ports> Deps<P> {
         let runs = match time.until(EFFECTS_END, page).await {
             Ok(Ok(page)) => page.runs,
             Ok(Err(error)) => {
-                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read");
+                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read: the event has no attempt and no usual length");
                 return;
             }
             Err(error) => {
-                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read");
+                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read: the event has no attempt and no usual length");
                 return;
             }
         };
@@ -81,14 +84,14 @@ impl<P: Ports> Deps<P> {
     }
 }
 
-/// The lease that the history keeps of the run.
+/// Returns the lease that the history keeps of the run.
 fn lease_of<'a>(runs: &'a [Run], ended: &Ended<'_>) -> Option<&'a Lease> {
     let mut runs = runs.iter();
     runs.find(|run| run.token == ended.token)?.lease.as_deref()
 }
 
-/// The number of the attempt: one more than the failed runs before it that the same execution
-/// started under the same run key. `None` for the first one.
+/// Returns the number of the attempt: one more than the earlier failed runs that the same execution started
+/// with the same run key. Returns `None` for the first attempt.
 fn attempt(runs: &[Run], token: FencingToken, lease: &Lease) -> Option<usize> {
     let parent = lease.parent.as_ref()?;
     let failed = |run: &Run| {

@@ -1,12 +1,11 @@
 //! heartbeat: renews a lease, or fails because it is lost.
 //!
-//! Most calls are one request: the renewal is written without a read. What a workflow makes of the
-//! answer:
+//! Most calls are one request: the renewal is written without a read. What a workflow does after each answer:
 //!
 //! ```text
-//!  LeaseLost ──▶ the Parallel fails, Step Functions stops the work
-//!  Ended ──────▶ the heartbeat state ends without an error, and the work goes on
-//!  any other ──▶ tried again: a heartbeat that fails does not stop the work
+//!  LeaseLost ───────▶ the Parallel fails, and Step Functions stops the work
+//!  Ended ───────────▶ the heartbeat state ends without an error, and the work continues
+//!  any other error ─▶ the heartbeat is tried again, and the work continues
 //! ```
 
 use super::alerts::About;
@@ -52,8 +51,8 @@ pub async fn run<P: Ports>(
         Err(error) => {
             let refused = matches!(error, ProtocolError::Refused(_));
             let error = Error::of_command(lock, error);
-            // Only a refusal is the loss of a lease. A table that gives no answer shows nothing of
-            // it.
+            // Only a refusal means that the lease is lost. If the table gives no answer, the lease may be
+            // live.
             if refused {
                 report_lost(deps, lock, renew, error.message(), now).await;
             }
@@ -69,7 +68,7 @@ pub async fn run<P: Ports>(
             tracing::warn!(event = "reinstated", %lock, %holder, %token, "the execution was redriven: its grant is reinstated");
             Ok(renewed(deps, &request, &time, (expires_at, now)).await)
         }
-        // The lock is closed for others; the holder renews as before.
+        // The lock grants no permit to others. The holder keeps its permit and goes on renewing.
         Outcome::Frozen { note, expires_at } => {
             let event = about(lock, renew, now).frozen(&note);
             deps.events.publish(vec![event]).await;
@@ -77,14 +76,14 @@ pub async fn run<P: Ports>(
         }
         Outcome::Yielded { evidence } => {
             report_lost(deps, lock, renew, &evidence, now).await;
-            // Step Functions calls again, and the state ends then.
+            // After this error Step Functions calls again, and that call ends the heartbeat state.
             state.map_err(|_| Error::state_waits(lock, holder))?;
             Ok(HeartbeatResponse::Ended)
         }
         Outcome::Ended => {
-            tracing::info!(event = "already_released", %lock, %holder, %token, "nothing left to renew");
+            tracing::info!(event = "already_released", %lock, %holder, %token, "no lease left to renew");
             let ended = end_own_state(&deps.executions, lock, renew.beat.as_ref());
-            // A failure fails the call: Step Functions calls again, and the state ends then.
+            // After a failure Step Functions calls again, and that call ends the heartbeat state.
             time.until(PROTECTION_END, ended).await??;
             Ok(HeartbeatResponse::Ended)
         }
@@ -94,8 +93,8 @@ pub async fn run<P: Ports>(
 
 /// Reports the renewal, and protects the task until the lease ends.
 ///
-/// Protection comes last and never fails the renewal: a lease that is renewed and answered with an
-/// error would be renewed again for nothing.
+/// Protection comes last and never fails the heartbeat: after an error the caller would renew again a lease
+/// that is already renewed.
 async fn renewed<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedHeartbeat,
@@ -141,8 +140,10 @@ fn about<'a>(lock: &'a LockKey, renew: &'a Renew, at: Timestamp) -> About<'a> {
     }
 }
 
-/// A release that overlaps with this heartbeat cannot know of the state that the heartbeat began. So the
-/// heartbeat ends its own state, or the workflow would wait for one more interval.
+/// Ends the state that sent this heartbeat, if it has a task token.
+///
+/// A release at the same time does not have the task token of this state. If the heartbeat did not end its
+/// own state, the workflow would wait for one more heartbeat's time.
 async fn end_own_state<E: Executions>(
     executions: &E,
     lock: &LockKey,

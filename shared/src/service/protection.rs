@@ -1,10 +1,10 @@
-//! Scale-in protection that goes with a lease: it is renewed with it, and ends with it.
+//! Scale-in protection of the task of a holder. A heartbeat renews it, and the release ends it.
 //!
-//! It is best effort: the answer of ECS never fails a renewal or a release.
+//! Protection is best effort: the answer of ECS never fails a heartbeat or a release.
 //!
-//! The protection must not outlive the lease for long: a task that is protected for ever after a
-//! crash would keep its service from scaling in. So each renewal protects the task until the end of
-//! the new lease, in whole minutes.
+//! The protection must not outlive the lease for long, because a task that stays protected after a crash
+//! would keep its service from scaling in. So each heartbeat protects the task until the new end of the
+//! lease, rounded up to whole minutes.
 
 use super::{PROTECTION_END, Ports};
 use crate::clock::CallTime;
@@ -15,7 +15,7 @@ use lockstep_core::domain::{LockKey, TaskArn, Timestamp, rfc3339};
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
 
-/// The protection that goes with the permits of one lock, in one call.
+/// Sets and ends the protection of tasks in one call on a lock.
 pub(super) struct TaskProtection<'a, P: Ports> {
     pub(super) tasks: &'a P::Tasks,
     pub(super) time: &'a CallTime<'a, P::Clock>,
@@ -23,8 +23,8 @@ pub(super) struct TaskProtection<'a, P: Ports> {
 }
 
 impl<P: Ports> TaskProtection<'_, P> {
-    /// Protects `task` until `end`, in whole minutes: after a crash it stays protected for at most a
-    /// minute after its lease.
+    /// Protects `task` until `end`, rounded up to whole minutes. After a crash the task stays protected for
+    /// at most a minute after its lease.
     pub(super) async fn renew(&self, task: &TaskArn, end: Timestamp, now: Timestamp) -> Protection {
         let minutes = minutes_until(end, now);
         let answer = self.update(task, Some(minutes)).await;
@@ -38,8 +38,8 @@ impl<P: Ports> TaskProtection<'_, P> {
         report(self.lock, task, answer, Timestamp::MAX)
     }
 
-    /// Sends the request. It is the last part of a call, so it ends with the call's time, and
-    /// counts as not answered then.
+    /// Sends the request. It is the last part of a call, so it times out at [`PROTECTION_END`]. A timeout
+    /// counts as no answer from ECS.
     async fn update(
         &self,
         task: &TaskArn,
@@ -51,7 +51,8 @@ impl<P: Ports> TaskProtection<'_, P> {
     }
 }
 
-/// Rounded up, and at least one: ECS takes whole minutes only.
+/// Returns the minutes from `now` to `end`, rounded up, and at least one, because ECS takes whole minutes
+/// only.
 fn minutes_until(end: Timestamp, now: Timestamp) -> u16 {
     let minutes = end.millis_since(now).div_ceil(MINUTE);
     let minutes = u16::try_from(minutes).unwrap_or(PROTECTION_MAX);

@@ -7,9 +7,8 @@
 //!  Lockstep, from containers ──▶ a waiter to be woken, or to be sent away
 //!  every minute ───────────────▶ the sweep: all locks that are due
 //! ```
-//! Events make a recovery fast, and the sweep makes it certain: each of them may be lost. An event
-//! is a reason to check and never evidence by itself, but for what the services' descriptions lag
-//! behind.
+//! Events make a recovery fast. Any event may be lost, so the sweep makes the recovery certain. An event is a
+//! reason to check. It is evidence only where DescribeExecution or DescribeTasks still lags behind it.
 
 mod lock;
 mod sweep;
@@ -45,11 +44,11 @@ pub struct ReapReport {
     pub holders: usize,
     /// Permits that were freed.
     pub freed: usize,
-    /// Locks that could not be checked; the next sweep tries again.
+    /// Locks that could not be checked. The next sweep tries again.
     pub failed: usize,
-    /// Whether locks are left for the next sweep.
+    /// Whether the sweep ran out of time and left locks for the next sweep.
     pub more: bool,
-    /// Time until the evidence is final, if it is not yet.
+    /// Time until the evidence about a holder is final, if it is not final yet.
     #[serde(skip)]
     pub(super) settles_in: Option<Seconds>,
     /// Why the event was ignored; `None` if it was not.
@@ -79,8 +78,8 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReapReport
 /// Handles one event.
 ///
 /// # Errors
-/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt` when a request to the table failed:
-/// Lambda retries the event, and the sweep checks the lock too.
+/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt` if a request to the table failed. Lambda retries
+/// the event, and the sweep checks the lock too.
 pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapReport, Error> {
     let of = |lock: LockKey| LockReaper { deps, lock };
     let report = match trigger {
@@ -109,8 +108,8 @@ pub async fn run<P: Ports>(deps: &Deps<P>, trigger: Trigger) -> Result<ReapRepor
                 execution_ended(deps, ended, lock, work_of).await?
             }
         },
-        // The event names the lock alone; the waiter to wake is read from the table. A forged event
-        // leads to a check that the sweep would make as well.
+        // Only the lock is read from the event. The waiter to wake is read from the table, so a forged event
+        // leads to a check that the sweep would make anyway.
         Trigger::HandedOver { lock } => ReapReport {
             locks: 1,
             ..of(lock).check_all().await?
@@ -135,7 +134,7 @@ struct ExecutionEnded {
 }
 
 impl ExecutionEnded {
-    /// The end, if the event has a readable time.
+    /// Returns the end of the execution, if the event has a readable time.
     fn event(&self) -> Option<ExecutionEvent> {
         Some(ExecutionEvent {
             end: self.end,
@@ -145,7 +144,7 @@ impl ExecutionEnded {
     }
 }
 
-/// Checks the lock that the execution may hold, and the lock whose work it may be.
+/// Checks the lock that the execution may hold, and the lock whose work the execution may be.
 async fn execution_ended<P: Ports>(
     deps: &Deps<P>,
     ended: ExecutionEnded,

@@ -1,9 +1,8 @@
-//! Checks holders: carries each request of a [`Check`] to its service.
+//! Checks holders: sends each request of a [`Check`] to its service, and returns the answer to the check.
 //!
-//! The order of the requests, and what follows from the answers, is [`Check`]'s. A failed call of
-//! Step Functions or ECS is an answer too (`Hidden`), because what cannot be learnt is evidence
-//! that is missing, and no reason to give up. A failed request to the table ends the check: nothing
-//! can be written then.
+//! [`Check`] decides the order of the requests, and what follows from the answers. A failed call of Step
+//! Functions or ECS is an answer too (`Hidden`): the check continues with missing evidence. A failed request
+//! to the table ends the check, because nothing can be written without the table.
 
 use super::alerts::About;
 use super::{Deps, Ports};
@@ -23,14 +22,14 @@ use lockstep_core::store::LockStore;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// What is known of a run that lost its permit and continued without it.
+/// Whether the end of a run that lost its permit and continued without it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It has ended, and its end is recorded.
+    /// The run has ended, and its end is recorded.
     Recorded,
-    /// Its execution has ended, and its work may still be stopping.
+    /// The execution of the run has ended, and its work may still be stopping.
     Ending,
-    /// It runs, or nothing shows that it does not.
+    /// The run is at work, or no evidence shows that it has ended.
     Not,
 }
 
@@ -40,12 +39,12 @@ pub struct RecoveryService<'a, P: Ports> {
 }
 
 impl<P: Ports> RecoveryService<'_, P> {
-    /// Checks one holder, and recovers, stops or freezes it as the evidence demands. `hint` is what
-    /// an event reports of it.
+    /// Checks one holder, and as the evidence demands recovers it, stops it, or freezes its lock. `hint` is
+    /// what an event reports of the holder.
     ///
     /// # Errors
-    /// [`ProtocolError`] when a request to the table failed. A failed call to another service is no
-    /// error: the holder is left as it is.
+    /// [`ProtocolError`] if a request to the table failed. A failed call to another service is not an error:
+    /// it leaves evidence missing.
     pub async fn check(
         &self,
         lock: &LockKey,
@@ -75,7 +74,8 @@ impl<P: Ports> RecoveryService<'_, P> {
     /// Gathers the evidence about a holder and judges it. Writes nothing, and stops nothing.
     ///
     /// # Errors
-    /// [`ProtocolError`] when a request to the table failed. A failed call to another service is evidence.
+    /// [`ProtocolError`] if a request to the table failed. A failed call to another service is not an error:
+    /// it leaves evidence missing.
     pub async fn judge(
         &self,
         lock: &LockKey,
@@ -100,10 +100,11 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
-    /// Records the end of a run that lost its permit and worked on (stale policy `yield`), if its work
-    /// has ended. `run` is its open marker.
+    /// Records the end of a run that lost its permit and continued without it (stale policy `yield`), if its
+    /// work has ended. `run` is the entry of its run key, which has no end yet.
     ///
-    /// Called where another run asks for the key: it is the only one that waits for this end.
+    /// acquire-lock calls this when another run asks for the same run key, because only that run depends on
+    /// this end.
     ///
     /// # Errors
     /// [`ProtocolError`], as for a check.
@@ -129,7 +130,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         Ok(recorded.unwrap_or(Settled::Not))
     }
 
-    /// What DescribeExecution shows; a failure is `Hidden`.
+    /// Returns what DescribeExecution shows, or `Hidden` if the call fails.
     async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
         match self.deps.executions.describe(arn).await {
             Ok(Some(state)) => ExecutionObservation::Seen(state),
@@ -138,7 +139,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
-    /// What DescribeTasks shows; a failure is `Hidden`.
+    /// Returns what DescribeTasks shows, or `Hidden` if the call fails.
     async fn describe_task(&self, arn: &TaskArn) -> TaskObservation {
         match self.deps.tasks.describe(arn).await {
             Ok(Some(task)) => TaskObservation::Seen(task),
@@ -161,10 +162,11 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
     }
 
-    /// The tasks that the states of `execution` may have started by calls of RunTask, and left running.
+    /// Returns the tasks that the states of `execution` may have started by RunTask and left running.
     ///
-    /// A history that the function may not read counts as one without such a call: the execution may be
-    /// encrypted with a key that the function may not use, and each run of it would freeze the lock.
+    /// A history that the function may not read counts as one without such a call. The execution may be
+    /// encrypted with a key that the function may not use, and otherwise each run of it would freeze the
+    /// lock.
     async fn find_started(
         &self,
         about: &About<'_>,
@@ -182,7 +184,8 @@ impl<P: Ports> RecoveryService<'_, P> {
                 Vec::new()
             }
         };
-        // An execution that goes on behind its guarded states, whose end it has reported, calls RunTask without the lock.
+        // An execution that has reported the end of its guarded states continues after them, and calls
+        // RunTask without the lock. Such a call does not count.
         let is_over = lease.exit.cause() == Some(&EndingCause::Over);
         if let (Some(Work::States), true, Some(ending)) = (&lease.work, is_over, &lease.exit.ending)
         {
@@ -190,7 +193,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         }
         let mut found: HashMap<(&TaskSet, &str), Vec<Task>> = HashMap::new();
         for start in &starts {
-            // A Map has many calls of one group.
+            // The states of a Map make many calls with the same group, and one list answers for all of them.
             let Entry::Vacant(place) = found.entry((&start.tasks, &start.group)) else {
                 continue;
             };
@@ -211,11 +214,11 @@ impl<P: Ports> RecoveryService<'_, P> {
         WorkObservation::States(Some(found))
     }
 
-    /// Carries one request to its service.
+    /// Sends one request to its service.
     ///
     /// # Errors
-    /// [`ProtocolError`] for a request to the table that failed. A note of a task is no such
-    /// request: its failure is only logged.
+    /// [`ProtocolError`] if a request to the table failed. A failed note about a task is not an error, and is
+    /// only logged.
     async fn ask(
         &self,
         about: &About<'_>,

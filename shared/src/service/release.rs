@@ -1,15 +1,15 @@
-//! release-lock: releases a permit, ends the state that renewed its lease, hands over to the next
-//! waiter.
+//! release-lock: releases a permit, ends the state that renewed its lease, and hands the permit over to the
+//! next waiter.
 //!
-//! Nothing after the write can undo it. What is lost, a repeated release or the sweep makes up for. So one thing after
-//! the write fails the call: a heartbeat state that a success could not end, for a workflow is over when its
-//! heartbeat state is. Step Functions retries the call, and the history keeps the task token. A repeated release is
-//! counted by its first call.
+//! Nothing after the write undoes it. A step that fails after the write is repeated by a second release or by
+//! the sweep. Only one such step fails the call: if a success cannot end its heartbeat state, because the
+//! workflow ends only when its heartbeat state ends. Step Functions then retries the call, and the history
+//! keeps the task token that the retry needs. A repeated release is counted once, with its first call.
 //!
 //! ```text
-//!  Released   the permit is free, or the next waiter's
-//!  Ending     the work is being stopped (`stopping`): the permit stays held until it has
-//!  Lost       no error, since the work has ended: the caller could do nothing about it
+//!  Released   the permit is free, or has passed to the next waiter
+//!  Ending     the work is being stopped (`stopping`): the permit stays held until the work has stopped
+//!  Lost       the caller no longer held the permit: no error, because its work has ended anyway
 //! ```
 
 use super::alerts::About;
@@ -24,8 +24,8 @@ use lockstep_core::domain::{Command, Outcome, RunOutcome, Seconds, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long after a success a release fails because the heartbeat state still waits. Later, Step Functions has had no
-/// answer for minutes: the run keeps its success, and its state ends by its own next heartbeat.
+/// How long after a success a release fails if the heartbeat state still waits. After that, Step Functions
+/// has given no answer for two minutes: the release succeeds, and the state ends at its own next heartbeat.
 const STATE_WAITS: Seconds = Seconds::of(120);
 
 /// Checks the JSON `event` and handles it.
@@ -36,13 +36,14 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReleaseRes
     run(deps, ReleaseRequest::read(event, deps.retention)?).await
 }
 
-/// Handles one request. Releasing twice is harmless.
+/// Handles one request. A second release of the same grant changes nothing.
 ///
-/// The permit is free before states end, waiters wake up and the task's protection ends.
+/// The permit becomes free first. Then the heartbeat state ends, waiters are woken, and the task's protection
+/// ends.
 ///
 /// # Errors
-/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`. `Unavailable` also if the permit is free, and
-/// SendTaskSuccess gave no answer in the first [`STATE_WAITS`] after a success.
+/// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`. `Unavailable` also if the permit is free, but
+/// SendTaskSuccess for the heartbeat state gave no answer, in the first [`STATE_WAITS`] after a success.
 pub async fn run<P: Ports>(
     deps: &Deps<P>,
     request: CheckedRelease,
@@ -63,7 +64,7 @@ pub async fn run<P: Ports>(
     };
     let outcome = deps.execute_in_call(&time, &lock, &command).await?;
     let (outcome, state) = outcome.map_err(|error| Error::of_command(&lock, error))?;
-    // Also for a run that had lost its permit: its work has ended.
+    // The protection also ends for a run that had lost its permit, because its work has ended.
     let protection = match &protect {
         Some(task) => Some(deps.protection(&time, &lock).end(task).await),
         None => None,
@@ -117,13 +118,13 @@ pub async fn run<P: Ports>(
     }
 }
 
-/// Whether the release of a run that ended as `outcome` at `at` is to be repeated until its heartbeat state has ended.
-/// The execution of a failure fails, and its heartbeat state with it.
+/// Returns whether the caller must repeat the release of a run that ended with `outcome` at `at`, until its
+/// heartbeat state has ended. After a failure the execution fails, and that ends its heartbeat state.
 fn waits_for_state(outcome: RunOutcome, at: Timestamp, now: Timestamp) -> bool {
     outcome == RunOutcome::Succeeded && now < at.plus(STATE_WAITS)
 }
 
-/// The metrics of a run that ended as `outcome` after `held_seconds`.
+/// Returns the metrics of a run that ended with `outcome` after `held_seconds`.
 fn measured(outcome: RunOutcome, held_seconds: f64) -> Vec<(Metric, f64)> {
     let mut values = vec![(Metric::Released, 1.0), (Metric::HeldSeconds, held_seconds)];
     match outcome {
@@ -135,7 +136,8 @@ fn measured(outcome: RunOutcome, held_seconds: f64) -> Vec<(Metric, f64)> {
     values
 }
 
-/// Publishes the eviction of a holder that has released its permit before its end was seen, by its reason.
+/// Publishes the eviction of a holder that released its permit before Lockstep saw its end. `reason` is the
+/// reason of the eviction; without one the holder was not evicted.
 async fn publish_eviction<P: Ports>(
     deps: &Deps<P>,
     run: &Ended<'_>,
@@ -148,7 +150,7 @@ async fn publish_eviction<P: Ports>(
     }
 }
 
-/// Counts the end of a run, and publishes it, as those ask for it who are to know it.
+/// Counts the end of a run, and publishes its event.
 async fn report_end<P: Ports>(
     deps: &Deps<P>,
     time: &CallTime<'_, P::Clock>,

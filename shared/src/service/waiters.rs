@@ -1,7 +1,7 @@
-//! Waiters whose execution has ended: their places would keep others from the queue.
+//! Removes waiters whose execution has ended, because their places would keep others out of the queue.
 //!
-//! An event says that an execution has ended, and the reaper takes it out of the queue. If the event is lost, the
-//! place is passed over at its turn, and taken before that by a run that finds the queue full.
+//! The reaper removes such a waiter on the event of the end of its execution. If the event is lost, a run
+//! that finds the queue full removes the waiter, or the hand-over passes it over at its turn.
 
 use super::{Deps, Ports};
 use crate::error::Error;
@@ -13,11 +13,11 @@ use lockstep_core::domain::{
 use lockstep_core::recovery::lags_behind_waiter;
 use lockstep_core::store::LockStore;
 
-/// What is seen of the execution of a waiter.
+/// What DescribeExecution shows of the execution of a waiter.
 enum Seen {
     Waits,
     Over(ExecutionEnd),
-    /// It was deleted, or began a moment ago.
+    /// Step Functions does not know the execution: it was deleted, or started a moment ago.
     Unknown,
 }
 
@@ -28,8 +28,10 @@ pub(super) struct Waiters<'a, P: Ports> {
 }
 
 impl<P: Ports> Waiters<'_, P> {
-    /// Checks at most `most` waiters, and takes those out of the queue whose execution has ended. Returns whether one
-    /// has left. In a longer queue, calls of different seconds check different waiters.
+    /// Checks at most `most` waiters, and removes those whose execution has ended. Returns whether it has
+    /// removed one.
+    ///
+    /// If the queue is longer than `most`, calls in different seconds check different waiters.
     ///
     /// # Errors
     /// When a request to the table failed.
@@ -50,7 +52,8 @@ impl<P: Ports> Waiters<'_, P> {
             let Some(execution) = ExecutionArn::of_holder(&holder) else {
                 continue;
             };
-            // One that Step Functions does not know may be too new to be described.
+            // An execution that Step Functions does not know may be too new to be described, so its waiter
+            // stays.
             if let Some(Seen::Over(end)) = self.see(Some(&waiter), &execution).await {
                 self.drop(holder, end).await?;
                 dropped = true;
@@ -59,8 +62,8 @@ impl<P: Ports> Waiters<'_, P> {
         Ok(dropped)
     }
 
-    /// Removes `holder` from the queue after an event says that its execution has ended, unless the execution was
-    /// redriven since.
+    /// Removes `holder` from the queue after the event of the end of its execution, unless DescribeExecution
+    /// shows that the execution runs again after a redrive.
     ///
     /// # Errors
     /// When a request to the table failed.
@@ -83,9 +86,10 @@ impl<P: Ports> Waiters<'_, P> {
         Ok(self.deps.store().load_waiter(self.lock, id).await?)
     }
 
-    /// What Step Functions says of the execution of a waiter; `None` without a clear answer. An event may be old,
-    /// because a redriven execution waits again. The description may be old, because the waiter has reported more
-    /// redrives or has registered since.
+    /// Describes the execution of a waiter. Returns `None` if Step Functions gives no clear answer.
+    ///
+    /// The event may be out of date, because a redriven execution waits again. The description may be out of
+    /// date too, if the waiter has since reported more redrives or registered again.
     async fn see(&self, waiter: Option<&Waiter>, execution: &ExecutionArn) -> Option<Seen> {
         let Some(seen) = self.deps.executions.describe(execution).await.ok()? else {
             return Some(Seen::Unknown);
@@ -100,7 +104,7 @@ impl<P: Ports> Waiters<'_, P> {
 
     async fn drop(&self, holder: HolderId, end: ExecutionEnd) -> Result<(), Error> {
         let audit = AuditNote {
-            // The waiter leaves by the end of its own execution.
+            // No operator removes the waiter: its own execution has ended.
             actor: holder.clone(),
             note: format!("its execution was {} while it waited", end.as_str()),
             retention: self.deps.retention,

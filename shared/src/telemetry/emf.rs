@@ -2,12 +2,12 @@
 //!
 //! Format: <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 //!
-//! **Dimensions and their cost.** CloudWatch bills every combination of metric name and dimension
-//! values as one custom metric, each month it gets data. Each name of a metric is billed twice: without a dimension,
-//! for all stacks of the Region, and with the lock table as its dimension, for one stack. The lock as a dimension adds
-//! up to three metrics for each lock, those that an alarm on one lock needs; a hundred locks are three hundred
-//! metrics. So that dimension is off by default. The lock is always a plain field of the line, and CloudWatch Logs
-//! Insights can count by lock.
+//! **Dimensions and their cost.** CloudWatch bills every combination of a metric name and dimension values as
+//! one custom metric, in each month in which it gets data. Each metric name is billed twice: without a
+//! dimension, for all stacks of the Region, and with the lock table as its dimension, for one stack. The lock
+//! as a dimension adds up to three metrics for each lock, which are those that an alarm on one lock needs: a
+//! hundred locks are three hundred metrics. So that dimension is off by default. The lock is always a plain
+//! field of the line, so CloudWatch Logs Insights can count by lock.
 
 use super::metric::{Metric, NAMESPACE};
 use super::stack_metric::StackMetric;
@@ -42,8 +42,8 @@ pub struct Metrics<K> {
 }
 
 impl<K: MetricSink> Metrics<K> {
-    /// Creates metrics of the stack whose lock table is `table`, which are written to `sink`; `per_lock` adds the lock
-    /// as a dimension.
+    /// Creates metrics of the stack whose lock table is `table`, and writes them to `sink`. `per_lock` adds
+    /// the lock as a dimension.
     pub fn new(sink: K, table: impl Into<String>, per_lock: bool) -> Self {
         Self {
             sink,
@@ -94,8 +94,8 @@ fn named<'a>(values: impl Iterator<Item = &'a (Metric, f64)>) -> Vec<MetricValue
     named.collect()
 }
 
-/// Returns the directive that makes metrics of `values`: one of each name for each set of `dimensions`, which are
-/// fields of the line.
+/// Returns the directive by which CloudWatch makes metrics of `values`: for each set of `dimensions`, which
+/// are fields of the line, one metric of each name.
 #[must_use]
 pub fn directive(dimensions: &[&[&str]], values: &[MetricValue<'_>]) -> Value {
     let list: Vec<_> = values
@@ -105,7 +105,8 @@ pub fn directive(dimensions: &[&[&str]], values: &[MetricValue<'_>]) -> Value {
     json!({ "Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": list })
 }
 
-/// Returns one line with `values`. `subject` are fields of the line, and `directives` may name them.
+/// Returns one line with `values`. The line has the fields of `subject`, which `directives` may use as
+/// dimensions.
 #[must_use]
 pub fn metric_line(
     subject: &[(&str, &str)],

@@ -2,7 +2,7 @@
 
 use tracing::Level;
 
-/// Returns the level that `given` names, or `info` and what was given instead of a level.
+/// Returns the level that `given` names. If `given` names no level, returns `info` and the given text.
 #[must_use]
 pub fn log_level(given: Option<String>) -> (Level, Option<String>) {
     match given.as_deref().map(str::parse) {

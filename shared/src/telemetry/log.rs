@@ -10,7 +10,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// What the targets of Lockstep's own lines begin with, whose level can be set.
+/// The prefix of the targets of Lockstep's own crates, whose level can be set.
 const OWN: &str = "lockstep";
 
 /// Sends `tracing` events to standard output, one JSON object a line.
@@ -27,8 +27,8 @@ pub fn init_log() {
     report_unknown_level(unknown.as_deref());
 }
 
-/// Returns the filter for `level`. Other crates log nothing below `info` at any level: there the
-/// Lambda runtime logs whole events, and the SDK whole requests, with the task tokens in them.
+/// Returns the filter for `level`. Other crates never log below `info`, because there the Lambda runtime logs
+/// whole events and the SDK logs whole requests, with the task tokens in them.
 #[must_use]
 pub fn targets(level: Level) -> Targets {
     let others = LevelFilter::from_level(level.min(Level::INFO));

@@ -8,7 +8,7 @@ pub const NAMESPACE: &str = "Lockstep";
 pub enum Metric {
     /// Grants.
     Acquired,
-    /// Runs that were skipped because the lock was full or rested.
+    /// Runs that were skipped because the lock was full, paused or at rest, or its queue was full.
     Skipped,
     /// Runs whose run key was taken.
     Duplicate,
@@ -22,9 +22,9 @@ pub enum Metric {
     Recovered,
     /// Runs that entered the queue.
     Queued,
-    /// Runs that waited until `waitUntil` without a grant.
+    /// Runs that waited until their `waitUntil` without a grant.
     GaveUp,
-    /// Runs that could not wait because the queue was full.
+    /// Runs that failed because the queue was full.
     QueueFull,
     /// Time from grant to release, in seconds.
     HeldSeconds,
@@ -34,9 +34,9 @@ pub enum Metric {
     Failed,
     /// Time from the grant of a run to its success, in seconds.
     RunSeconds,
-    /// Waiters of a lock, as often as one joins and as the sweep checks the lock.
+    /// Number of waiters of a lock, reported when a waiter joins and when the sweep checks the lock.
     QueueLength,
-    /// How long the first in the queue has waited, in seconds, as the sweep checks the lock.
+    /// How long the first waiter has waited, in seconds, reported when the sweep checks the lock.
     OldestWaitSeconds,
 }
 
@@ -84,8 +84,8 @@ impl Metric {
         }
     }
 
-    /// Returns whether the metric has the lock as a dimension, if those are asked for: the three that an
-    /// alarm on one lock needs.
+    /// Returns whether the metric has the lock as a dimension if `LOCKSTEP_METRICS_PER_LOCK` is `true`. An
+    /// alarm on one lock needs these three metrics.
     #[must_use]
     pub const fn is_per_lock(self) -> bool {
         matches!(self, Self::Failed | Self::Skipped | Self::QueueLength)

@@ -79,7 +79,7 @@ fn an_alert_that_comes_again_in_one_silence_is_noticed() {
         let scene = Scene::new();
         let [holder, other] = ["a", by].map(|name| scene.run(name, json!({})));
         let reason = |end| {
-            format!("the lease ended {end}, and whether the run is dead cannot be determined")
+            format!("the lease ended at {end}, and whether the run is dead cannot be determined")
         };
         witness::alerts(&scene.world, &holder, &reason(60));
 

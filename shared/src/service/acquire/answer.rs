@@ -1,4 +1,4 @@
-//! Outcomes and refusals as responses.
+//! Converts outcomes and refusals to responses.
 
 use crate::contract::{
     AcquireResponse, CheckedAcquire, Duplicate, GaveUp, Granted, Overlap, Queued, Skipped,
@@ -6,7 +6,7 @@ use crate::contract::{
 use crate::error::Error;
 use lockstep_core::domain::{HolderId, Outcome, Refusal};
 
-/// The response to a caller that has a permit or a place in the queue.
+/// Returns the response to a caller that has a permit, waits in the queue, or gave up waiting.
 pub(super) fn held(
     request: &CheckedAcquire,
     table: &str,
@@ -34,8 +34,10 @@ pub(super) fn held(
     }
 }
 
-/// Whether the refusal of a paused lock is answered with `skipped`. While an earlier attempt at the same run
-/// may hold a permit, it is not: a caller's retry would end without a run.
+/// Returns whether the answer at a paused lock is `skipped`.
+///
+/// Returns false while an earlier attempt at the same run may hold a permit, because `skipped` would end a
+/// caller's retry without a run.
 pub(super) fn is_skipped_paused(request: &CheckedAcquire, refusal: &Refusal) -> bool {
     let Refusal::Paused { holders, .. } = refusal else {
         return false;
@@ -47,8 +49,9 @@ pub(super) fn is_skipped_paused(request: &CheckedAcquire, refusal: &Refusal) -> 
     request.skips_paused && !is_retry
 }
 
-/// The refusal of a request that a waiting one follows (`mayWait`): a run that waits for another capacity is not
-/// refused.
+/// Returns the refusal of a request with `mayWait`, which a request from a waiting state follows. Other
+/// `permits` than those of the lock do not refuse it, because the second request waits until the lock has no
+/// holder.
 fn first_step(request: &CheckedAcquire, refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::PermitsMismatch { has, holders, .. } if request.may_wait => Refusal::Held {
@@ -60,7 +63,7 @@ fn first_step(request: &CheckedAcquire, refusal: Refusal) -> Refusal {
     }
 }
 
-/// The response to a caller that is refused: data or an error, according to the overlap policy.
+/// Returns the response to a caller that is refused: a response or an error, by the policies of the request.
 pub(super) fn refused(
     request: &CheckedAcquire,
     refusal: Refusal,
@@ -70,8 +73,7 @@ pub(super) fn refused(
     let is_skipped = is_skipped_paused(request, &refusal);
     let ending = refusal.frees_a_permit(&request.acquire.terms);
     match (refusal, request.overlap) {
-        // Whatever the overlap policy: the tick is done or under way, which is no failure of this
-        // start.
+        // With every overlap policy: the tick is done or under way, so this start has not failed.
         (Refusal::Duplicate { run_key, run }, _) => Ok(AcquireResponse::Duplicate(Duplicate::of(
             lock, &run_key, &run,
         ))),

@@ -1,10 +1,10 @@
 //! Logs, metrics and events of a call of acquire-lock.
 //!
-//! A start is counted once, where it ends. A run that is refused in a first step and goes on to
-//! wait is neither skipped nor failed yet, and a definition asks twice in that case (`mayWait`).
+//! A start is counted once, with its final answer. A run that is refused and then waits is neither skipped
+//! nor failed yet: its definition asks a second time (`mayWait`).
 //!
-//! Nothing here can fail a call: the decision is written, and an answer that is lost because of a
-//! metric would be asked for once more.
+//! Nothing in this module can fail a call. The decision is written already, and a caller that got no answer
+//! because of a metric would only ask again.
 
 use super::answer::is_skipped_paused;
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
@@ -16,8 +16,8 @@ use lockstep_core::domain::{FencingToken, LockKey, Refusal, Timestamp};
 
 /// Reports a refusal.
 ///
-/// Only refusals that leave a start out become events. Those that fail the run are in its
-/// execution, where the alarms on failed executions find them.
+/// A refusal that skips the run, or fails it at a full queue, becomes an event. Any other refusal that fails
+/// the run is seen in its execution, by the alarms on failed executions.
 pub(super) async fn refusal<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedAcquire,
@@ -29,7 +29,7 @@ pub(super) async fn refusal<P: Ports>(
         let full = [(Metric::QueueFull, 1.0)];
         deps.metrics.report(&request.lock, now, &full);
     }
-    // A run that waits is not skipped, and a run that fails is reported by its workflow.
+    // A run that waits is not skipped. A run that fails is reported by its workflow.
     let waits = request.may_wait
         || request.acquire.task_token.is_some()
         || request.wait_for_ending && refusal.frees_a_permit(&request.acquire.terms);
@@ -49,8 +49,7 @@ pub(super) async fn refusal<P: Ports>(
 
 /// Reports a response.
 ///
-/// A skip at a paused lock counts even with `mayWait`: the definition does not go on to wait after
-/// it.
+/// A skip at a paused lock counts even with `mayWait`, because the definition does not wait after it.
 pub(super) async fn response<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedAcquire,
@@ -83,7 +82,7 @@ pub(super) async fn response<P: Ports>(
     }
 }
 
-/// The caller, before it has a token.
+/// Returns the subject of an event about the caller, without a fencing token.
 fn about(request: &CheckedAcquire, at: Timestamp) -> About<'_> {
     About {
         lock: &request.lock,
@@ -93,7 +92,8 @@ fn about(request: &CheckedAcquire, at: Timestamp) -> About<'_> {
     }
 }
 
-/// Nothing for a grant that was made before: the call that made it has counted it.
+/// Returns the metrics of `response`. There are none for an earlier grant, because the call that made the
+/// grant has counted it.
 fn metrics(response: &AcquireResponse) -> Vec<(Metric, f64)> {
     let one = |metric| vec![(metric, 1.0)];
     match response {

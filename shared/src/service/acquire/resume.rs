@@ -1,9 +1,9 @@
-//! A redriven execution resumes its grant, once no task of its last attempt runs.
+//! Resumes the grant of a redriven execution, once no work of its last attempt runs.
 //!
-//! RedriveExecution starts the state again that was aborted
-//! (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>), under the same
-//! ARN and so with the same token, while the task of the attempt before may take its `stopTimeout`.
-//! Fencing does not distinguish the two.
+//! RedriveExecution restarts the state that was aborted
+//! (<https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html>). The execution has the
+//! same ARN, and so the same fencing token, while the task of its last attempt may still run for its
+//! `stopTimeout`. The token does not distinguish the two attempts.
 
 use crate::contract::{AcquireResponse, Finished, Granted};
 use crate::error::Error;
@@ -18,21 +18,22 @@ use lockstep_core::domain::{
 use lockstep_core::recovery::{is_settling, tasks_succeeded};
 use lockstep_core::store::LockStore;
 
-/// Handles a request with `redrive`: the answer is `alreadyHeld` once no task of the last attempt
-/// runs, or `finished` if the work of that attempt succeeded.
+/// Handles a request with `redrive`. The answer is `alreadyHeld` once no work of the last attempt runs, or
+/// `finished` if that work succeeded.
 ///
 /// # Errors
-/// `Lockstep.LockHeld` while that work runs; `Lockstep.LeaseLost` where the run has no permit and no recorded success.
+/// `Lockstep.LockHeld` while that work runs; `Lockstep.LeaseLost` if the run has no permit and no recorded
+/// success.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     renew: &Renew,
 ) -> Result<AcquireResponse, Error> {
-    // Before the lease is renewed: what has started later is of the next attempt, which another
-    // call of this function has let begin.
+    // Read before the lease is renewed: work that starts later belongs to the next attempt, which another
+    // call of this function has let start.
     let began = deps.now();
-    // First: from now on no check takes the end of the attempt before for the end of the run. If
-    // the grant has gone to another run, this fails with `Lockstep.LeaseLost`, and nothing is
+    // The renewal comes first. After it, no check takes the end of the last attempt for the end of the run.
+    // If the permit has gone to another run, the renewal fails with `Lockstep.LeaseLost`, and nothing is
     // started.
     deps.carry_out(lock, &Command::Renew(renew.clone())).await?;
     let record = deps.store().load(lock).await?;
@@ -40,8 +41,8 @@ pub(super) async fn run<P: Ports>(
     let Some(lease) = lease else {
         return without_lease(deps, lock, renew).await;
     };
-    // Its container had exited with 0 before the execution was aborted. The work must not be
-    // repeated, and the release, which the abort has prevented, is made up for.
+    // The work succeeded before the execution was aborted, so it must not be repeated. The abort prevented
+    // the release, so the release is done now.
     if last_attempt_succeeded(deps, lock, renew, &lease, began).await? {
         let release = Release {
             holder: renew.holder.clone(),
@@ -59,11 +60,12 @@ pub(super) async fn run<P: Ports>(
     Ok(AcquireResponse::AlreadyHeld(granted))
 }
 
-/// The response to a run whose heartbeat was accepted, and that has no lease: it had succeeded, or it had lost
-/// its permit under `yield`, a moment ago or long since.
+/// Returns the response to a run whose heartbeat was accepted although it has no lease. The run has
+/// succeeded, or it has lost its permit under `yield`.
 ///
 /// # Errors
-/// `Lockstep.LeaseLost` unless its success is recorded: the work is neither done nor to be repeated without a permit.
+/// `Lockstep.LeaseLost` unless a success of the run is recorded: the work is not done, and must not be
+/// repeated without a permit.
 async fn without_lease<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -81,12 +83,12 @@ async fn without_lease<P: Ports>(
     Err(error)
 }
 
-/// Whether the work of the last attempt succeeded.
+/// Returns whether the work of the last attempt succeeded.
 ///
 /// # Errors
-/// `Lockstep.LockHeld` while it runs, after it was stopped: Step Functions stops it on a best-effort
-/// basis. Work that started after this call `began` belongs to the next attempt, because another call
-/// has resumed the run.
+/// `Lockstep.LockHeld` while that work runs. This call stops it first, because Step Functions stops it only
+/// on a best-effort basis. Tasks that started after this call `began` are left: they belong to the next
+/// attempt, which another call has let start.
 async fn last_attempt_succeeded<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -105,13 +107,13 @@ async fn last_attempt_succeeded<P: Ports>(
             Ok(tasks_succeeded(lease, &tasks))
         }
         Some(Work::Workflow(machine)) => {
-            // This attempt has not started its execution yet.
+            // The attempts before this one, the latest first. This one has not started its execution yet.
             for attempt in (0..lease.redrives).rev() {
                 let Some(arn) = child_arn(machine, lock, lease.token, attempt) else {
                     continue;
                 };
-                // An attempt that was resumed and aborted before its start has no execution: the
-                // one before it counts.
+                // An attempt that was aborted before it started its execution has none. Then the attempt
+                // before it counts.
                 let Some(seen) = deps.executions.describe(&arn).await? else {
                     continue;
                 };
@@ -129,8 +131,8 @@ async fn last_attempt_succeeded<P: Ports>(
     }
 }
 
-/// Stops the child of the last attempt, and returns the error that has the workflow ask again. A
-/// failed call changes nothing: the next request tries again.
+/// Stops the child of the last attempt, and returns the error after which the workflow asks again. A
+/// StopExecution that fails is logged, and the next request repeats it.
 async fn stop_work<P: Ports>(deps: &Deps<P>, lock: &LockKey, work: &ExecutionArn) -> Error {
     let cause = format!("lock {lock}: the execution is redriven");
     let stopped = deps
@@ -143,8 +145,10 @@ async fn stop_work<P: Ports>(deps: &Deps<P>, lock: &LockKey, work: &ExecutionArn
     Error::still_stopping(lock, &[work.to_string()])
 }
 
-/// The same for tasks. Those that may have started since this call began are left: their clock is
-/// that of ECS, so two clocks' difference counts in their favour.
+/// Stops the tasks of the last attempt, and returns the error after which the workflow asks again.
+///
+/// Tasks that may have started after this call began are left. Their start times are by the clock of ECS, so
+/// clock skew counts in their favour.
 async fn stop_all<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,

@@ -1,4 +1,4 @@
-//! One lock: what the reaper does about it on an event or in the sweep.
+//! What the reaper does for one lock, on an event or in the sweep.
 
 use super::{AT_ONCE, ExecutionEnded, Pending, ReapReport, ignored};
 use crate::clock::Clock;
@@ -20,8 +20,8 @@ use lockstep_core::recovery::{Hint, Inspection};
 use lockstep_core::store::LockStore;
 use std::time::Duration;
 
-/// Distance between the holders that come first in successive minutes. It is prime, so each holder
-/// comes first in turn.
+/// Distance between the holders that are checked first in successive minutes. It is prime, so each holder
+/// comes first in turn, unless exactly 37 or 74 holders are due.
 const STRIDE: usize = 37;
 
 /// The reaper's work on one lock.
@@ -31,25 +31,24 @@ pub(super) struct LockReaper<'a, P: Ports> {
 }
 
 impl<P: Ports> LockReaper<'_, P> {
-    /// A task has stopped: checks its holder, and records the end of the task in the history.
+    /// Checks the holder of a task that has stopped, and records the end of the task in the history.
     ///
-    /// EventBridge may deliver the event twice. The second is dropped if the history has this version
-    /// of the task. That is written last, so the repetition of an interrupted call is not dropped.
+    /// EventBridge may deliver the event twice. The second event is dropped if the history has this version
+    /// of the task. The history is written last, so the retry of an interrupted call is not dropped.
     pub(super) async fn task_stopped(
         &self,
         holder_hash: &str,
         task: &Task,
         token: Option<FencingToken>,
     ) -> Result<ReapReport, Error> {
-        // A container that was started outside of Lockstep has no token in its environment, and no
-        // entry in a history.
+        // A task whose containers have no fencing token in their environment has no entry in the history.
         if let Some(token) = token
             && self.is_known(token, task).await?
         {
             return Ok(ignored("this version of the task was seen before"));
         }
         let of_task = |holder: &HolderId, _: &Lease| WaiterId::of(holder).as_str() == holder_hash;
-        // DescribeTasks may lag behind the event, which has the same content.
+        // The event has the same content as DescribeTasks, which may lag behind it.
         let hint = Hint::Task(task.clone());
         let report = self.check_those(of_task, Some(hint)).await?;
         if let Some(token) = token {
@@ -60,7 +59,7 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(report)
     }
 
-    /// An execution has ended: checks its permits, and takes it out of the queue.
+    /// Checks the permits of an execution that has ended, and removes the execution from the queue.
     pub(super) async fn execution_ended(
         &self,
         ended: &ExecutionEnded,
@@ -70,8 +69,8 @@ impl<P: Ports> LockReaper<'_, P> {
         let of_execution = |holder: &HolderId, _: &Lease| {
             ExecutionArn::of_holder(holder).as_ref() == Some(execution)
         };
-        // The execution may wait for a permit. It will never ask again, and its place would keep
-        // others from the queue.
+        // The execution may wait for a permit. It will not ask again, and its place would keep others out of
+        // the queue.
         let waiter = HolderId::new(execution.as_str()).ok();
         let record = self.load().await?;
         let waits = |holder: &HolderId| {
@@ -84,11 +83,12 @@ impl<P: Ports> LockReaper<'_, P> {
                 .ended(holder, execution, *end)
                 .await?;
         }
-        // Read after the queue: a waiter that was granted between the two reads is a holder in the second.
+        // The holders are read after the queue, so a waiter that gets its permit between the two reads is not
+        // missed.
         self.check_until_settled(of_execution, hint).await
     }
 
-    /// The execution that does the work of the grant with `token` has ended: checks its holder.
+    /// Checks the holder of the grant with `token`, after the execution that does its work has ended.
     pub(super) async fn work_ended(
         &self,
         token: FencingToken,
@@ -100,8 +100,10 @@ impl<P: Ports> LockReaper<'_, P> {
             .await
     }
 
-    /// Ends the waiting state of a workflow that a container has taken out of the queue. The reason is
-    /// read from the table. A workflow that waits again, or holds a permit, is left alone.
+    /// Ends the waiting state of a workflow that a container has removed from the queue.
+    ///
+    /// The run that has taken the run key is read from the table. The waiting state of a workflow that waits
+    /// again, or holds a permit, is not ended.
     pub(super) async fn sent_away(
         &self,
         waiter: &HolderId,
@@ -112,7 +114,7 @@ impl<P: Ports> LockReaper<'_, P> {
             record.holders.contains_key(waiter) || record.queue.contains_key(&WaiterId::of(waiter))
         };
         if self.load().await?.as_ref().is_some_and(is_in) {
-            return Ok(ignored("it waits, or holds a permit"));
+            return Ok(ignored("the waiter waits again, or holds a permit"));
         }
         let lock = &self.lock;
         let taken = match run_key {
@@ -135,10 +137,10 @@ impl<P: Ports> LockReaper<'_, P> {
         })
     }
 
-    /// Checks every holder that needs it, and hands free permits over.
+    /// Checks every holder that is due for it, and hands free permits over.
     ///
-    /// The next time that the sweep checks the lock is written first, so that a lock that exceeds its
-    /// time does not come first in the next sweep too.
+    /// The time of the next check is written first, so that a lock whose check times out does not come first
+    /// in the next sweep too.
     pub(super) async fn check_all(&self) -> Result<ReapReport, Error> {
         let now = self.deps.now();
         let Some(record) = self.load().await? else {
@@ -152,7 +154,7 @@ impl<P: Ports> LockReaper<'_, P> {
         let holders = record.holders.iter();
         let holders = holders.filter(|(_, lease)| lease.is_swept(now));
         let mut holders: Vec<_> = holders.collect();
-        // If there is not enough time for all holders, another one comes first each minute.
+        // The time may not be enough for all holders, so another holder comes first each minute.
         let minute = usize::try_from(now.millis() / 60_000).unwrap_or(0);
         let first = minute.wrapping_mul(STRIDE) % holders.len().max(1);
         holders.rotate_left(first);
@@ -168,8 +170,8 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(report)
     }
 
-    /// Reports how long the queue is, and for how long the first in it has waited. A run that replaces the
-    /// holder is ahead of those that arrived before it.
+    /// Reports the number of waiters, and how long the first waiter has waited. A run that replaces the
+    /// holder joined at the front of the queue, and does not count as the first waiter.
     async fn report_queue(&self, record: &LockRecord, now: Timestamp) {
         let length = u32::try_from(record.queue.len()).map_or(f64::MAX, f64::from);
         let mut values = vec![(Metric::QueueLength, length)];
@@ -187,10 +189,10 @@ impl<P: Ports> LockReaper<'_, P> {
         self.deps.metrics.report(&self.lock, now, &values);
     }
 
-    /// Resumes the lock if its pause is over.
+    /// Resumes the lock if its pause has expired.
     ///
-    /// The lock grants permits since the end of its pause; this writes it down, with an entry in
-    /// the history and an event, and lets the first waiter in.
+    /// An expired pause counts as no pause, so the lock already grants permits. This records the end of the
+    /// pause, with an entry in the history and an event, and hands a permit over to the first waiter.
     async fn end_pause(&self, record: &LockRecord) -> Result<(), Error> {
         let now = self.deps.now();
         let Some(end) = record.gate.mode.pause_end().filter(|end| *end <= now) else {
@@ -198,7 +200,7 @@ impl<P: Ports> LockReaper<'_, P> {
         };
         let audit = AuditNote {
             actor: HolderId::new("reaper").expect("a valid actor"),
-            note: format!("the pause was until {}", rfc3339(end)),
+            note: format!("the pause ended at {}", rfc3339(end)),
             retention: self.deps.retention,
         };
         let command = Command::Open(Opening::PauseEnd, audit.clone());
@@ -209,8 +211,8 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(())
     }
 
-    /// Publishes that no run has succeeded in time. Two events are better than none, so it is noted
-    /// after that.
+    /// Publishes *Run Missing* if no run has succeeded within `expectEverySeconds`, and then notes that in
+    /// the record. After a crash between the two the event is published twice, and never lost.
     async fn note_missing(&self, record: &LockRecord) -> Result<(), Error> {
         let now = self.deps.now();
         let missing = record.success_due().is_some_and(|due| due <= now);
@@ -225,8 +227,8 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(())
     }
 
-    /// Checks these holders, and once more when their evidence is settled: DescribeExecution may lag
-    /// behind the event, and no other event follows.
+    /// Checks the holders that `of` chooses, and checks them again when their evidence is final:
+    /// DescribeExecution may lag behind the event, and no other event follows.
     async fn check_until_settled(
         &self,
         of: impl Fn(&HolderId, &Lease) -> bool + Copy,
@@ -242,8 +244,8 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(report)
     }
 
-    /// Checks the holders that `of` chooses, as the record has them now: what the event is about
-    /// may have changed since.
+    /// Checks the holders that `of` chooses from the present record, because the record may have changed
+    /// since the event.
     async fn check_those(
         &self,
         of: impl Fn(&HolderId, &Lease) -> bool,
@@ -261,7 +263,7 @@ impl<P: Ports> LockReaper<'_, P> {
         Ok(report)
     }
 
-    /// Checks one holder, and counts a permit that was freed.
+    /// Checks one holder, and reports metrics if its permit was freed.
     async fn check(
         &self,
         holder: &HolderId,
@@ -276,8 +278,7 @@ impl<P: Ports> LockReaper<'_, P> {
             let mut values = vec![(Metric::Recovered, 1.0)];
             values.extend(match outcome {
                 RunOutcome::Succeeded => Some((Metric::Succeeded, 1.0)),
-                // Replaced and evicted runs were ended by decision: they are no failures of the
-                // work.
+                // A replaced or evicted run was ended on request, so its work has not failed.
                 RunOutcome::Recovered | RunOutcome::Lost => Some((Metric::Failed, 1.0)),
                 _ => None,
             });
@@ -291,7 +292,7 @@ impl<P: Ports> LockReaper<'_, P> {
         })
     }
 
-    /// Whether the history has this version of the task, or a later one.
+    /// Returns whether the history has this version of the task, or a later one.
     async fn is_known(&self, token: FencingToken, task: &Task) -> Result<bool, Error> {
         let id = RunId::Token(token);
         let run = self.deps.store().load_run(&self.lock, &id).await?;
@@ -304,8 +305,8 @@ impl<P: Ports> LockReaper<'_, P> {
     }
 }
 
-/// Makes all checks, [`AT_ONCE`] at a time, and adds their reports. The first failure is returned after
-/// the last check.
+/// Runs all checks, [`AT_ONCE`] at a time, and adds up their reports. A failed check does not end the others;
+/// the first failure is returned after all checks.
 async fn sum(checks: Vec<Pending<'_, Result<ReapReport, Error>>>) -> Result<ReapReport, Error> {
     let mut checks = stream::iter(checks).buffer_unordered(AT_ONCE);
     let (mut report, mut failure) = (ReapReport::default(), None);

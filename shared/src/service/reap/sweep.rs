@@ -1,14 +1,15 @@
-//! The sweep: every lock that is due, the longest due first, page by page.
+//! The sweep: checks every lock that is due, page by page, and in each shard the lock that is due longest
+//! first.
 //!
-//! A lock leaves the range of the index before it is checked, until it is due again. So a sweep that
-//! stops at its bound is resumed by the next one, without a cursor that could be lost.
+//! Before a lock is checked, its next check is written, and the lock is no longer due. So the next sweep
+//! continues where a sweep that ran out of time has stopped, without a cursor that could be lost.
 //!
 //! ```text
 //!  due ≤ now ──▶ Reschedule: next check, 30 s away at least ──▶ check its holders ──▶ hand over
 //!                      (written first, so a sweep that dies here has not lost its place)
 //! ```
-//! One lock that is slow or damaged must not keep the sweep from the others: each has a bounded
-//! time, a failure is counted and logged, and another shard begins each minute.
+//! One slow or damaged lock must not keep the sweep from the others. So each lock has a time limit, a failure
+//! is counted and logged, and the sweep begins with another shard each minute.
 
 use super::lock::LockReaper;
 use super::{AT_ONCE, Pending, ReapReport};
@@ -21,17 +22,17 @@ use lockstep_core::domain::{DEAD_AFTER, LockKey, Seconds, Timestamp};
 use lockstep_core::store::{DueLock, LockStore, SHARDS};
 use std::time::Duration;
 
-/// Time after which a sweep begins with no further lock; the function times out after a minute.
+/// Time after which a sweep begins no further check. The function times out after a minute.
 const TIME_MAX: Seconds = Seconds::of(40);
 
-/// How long one lock may take. The rest of it is left to a later sweep.
+/// Longest time for the check of one lock. A later sweep repeats a check that takes longer.
 const LOCK_TIME: Duration = Duration::from_secs(15);
 
-/// Checks every lock that is due, within [`TIME_MAX`].
+/// Checks every lock that is due. Begins no check after [`TIME_MAX`].
 pub(super) async fn run<P: Ports>(deps: &Deps<P>) -> Result<ReapReport, Error> {
     let start = deps.now();
     let mut report = ReapReport::default();
-    // Another shard first each minute, so that none is always the last.
+    // Another shard comes first each minute, so that no shard always comes last.
     let first = u8::try_from(start.millis() / 60_000 % u64::from(SHARDS)).unwrap_or(0);
     for shard in (0..SHARDS).map(|number| (first + number) % SHARDS) {
         sweep_shard(deps, shard, start, &mut report).await?;
@@ -59,9 +60,10 @@ async fn sweep_shard<P: Ports>(
     loop {
         let until = deps.now();
         let page = deps.store().due(shard, until, after.as_ref()).await?;
-        // Counted as unchecked, which raises an alarm: a later sweep cannot read them either.
+        // Unreadable entries count as unchecked locks, which raises an alarm: a later sweep cannot read them
+        // either.
         report.failed += page.unreadable;
-        // A lease is dead only some time after its end.
+        // A lease counts as dead only `DEAD_AFTER` after its end, so a lock is left alone until then.
         let dead = |due: &&DueLock| due.due.plus(DEAD_AFTER) <= until;
         let due: Vec<_> = page.locks.iter().filter(dead).collect();
         let mut locks: Vec<Pending<'_, ReapReport>> = Vec::new();
@@ -82,8 +84,8 @@ async fn sweep_shard<P: Ports>(
     }
 }
 
-/// Checks one lock within [`LOCK_TIME`], unless the sweep's own time is over. A failure is part of
-/// the report: the next sweeps try again.
+/// Checks one lock within [`LOCK_TIME`], unless the sweep has run out of time. A failure is counted in the
+/// report, and a later sweep tries again.
 async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestamp) -> ReapReport {
     if deps.now() >= start.plus(TIME_MAX) {
         return ReapReport {
@@ -98,7 +100,7 @@ async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestam
     let mut report = match checked {
         Ok(Ok(report)) => report,
         Ok(Err(error)) => {
-            tracing::error!(event = "lock_check_failed", %lock, error = %error.name(), reason = error.message(), "the lock was not checked");
+            tracing::error!(event = "lock_check_failed", %lock, error = %error.name(), reason = error.message(), "the lock was not checked; a later sweep tries again");
             failed()
         }
         Err(_) => {
@@ -110,7 +112,7 @@ async fn check_in_time<P: Ports>(deps: &Deps<P>, lock: &LockKey, start: Timestam
     report
 }
 
-/// The report of a lock that was not checked.
+/// Returns the report of a lock that was not checked.
 fn failed() -> ReapReport {
     ReapReport {
         failed: 1,
