@@ -15,9 +15,9 @@ use lockstep_core::domain::{
     Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, StateMachineArn, TaskToken,
 };
 
-/// Most pages of a history that [`Executions::failed_starts`] reads, of 1,000 events at most each
-/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>). A history has
-/// 25 pages at most; five calls fit into the time that acquire-lock has for its checks.
+/// Largest number of pages of a history that [`Executions::failed_starts`] reads. A page has at most 1,000
+/// events (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>),
+/// and a history has at most 25 pages. Five calls fit into the time that acquire-lock has for its checks.
 pub const HISTORY_PAGES: usize = 5;
 
 /// The calls to Step Functions.
@@ -32,7 +32,7 @@ pub trait Executions: Send + Sync {
         state_machine: &str,
     ) -> impl Future<Output = Result<Vec<Execution>, ExecutionsError>> + Send;
 
-    /// Returns the result of DescribeExecution; `None` if Step Functions does not know `execution`.
+    /// Returns the result of DescribeExecution, or `None` if Step Functions does not know `execution`.
     ///
     /// DescribeExecution is eventually consistent: an execution may be unknown for a moment after
     /// its start, reported as running for a moment after its end, and as ended for a moment after
@@ -43,8 +43,8 @@ pub trait Executions: Send + Sync {
         execution: &ExecutionArn,
     ) -> impl Future<Output = Result<Option<ExecutionDescription>, ExecutionsError>> + Send;
 
-    /// Returns whether the input or the definition of `execution` names `lock`, as [`names`] finds
-    /// it; `false` if Step Functions does not know the execution.
+    /// Returns whether the input or the definition of `execution` names `lock`, as [`names`] finds it.
+    /// Returns `false` if Step Functions does not know the execution.
     ///
     /// The definition is the one that the execution was started with: DescribeStateMachineForExecution
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachineForExecution.html>).
@@ -54,16 +54,17 @@ pub trait Executions: Send + Sync {
         lock: &LockKey,
     ) -> impl Future<Output = Result<bool, ExecutionsError>> + Send;
 
-    /// Returns the calls of `ecs:runTask` in the history of `execution` whose state did not see the end of a task, of its
-    /// latest [`HISTORY_PAGES`] pages: the call failed, or the state was timed out or stopped
+    /// Returns the calls of `ecs:runTask` whose state did not see the end of a task, from the latest
+    /// [`HISTORY_PAGES`] pages of the history of `execution`. Either the call failed, or the state timed out
+    /// or was stopped
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html>).
     fn failed_starts(
         &self,
         execution: &ExecutionArn,
     ) -> impl Future<Output = Result<Vec<FailedStart>, ExecutionsError>> + Send;
 
-    /// Stops `execution` by StopExecution, with an `error` and a `cause` that its history keeps.
-    /// Succeeds if the execution has ended or does not exist.
+    /// Stops `execution` by StopExecution, with an `error` and a `cause` that its history keeps. Succeeds
+    /// also if the execution has ended or does not exist.
     ///
     /// An error name is cut at 256 characters, a cause at 32768
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StopExecution.html>).
@@ -74,15 +75,15 @@ pub trait Executions: Send + Sync {
         cause: &str,
     ) -> impl Future<Output = Result<(), ExecutionsError>> + Send;
 
-    /// Returns what `execution` was started with; `None` if Step Functions does not know `execution`.
+    /// Returns what `execution` was started with, or `None` if Step Functions does not know `execution`.
     fn start_of(
         &self,
         execution: &ExecutionArn,
     ) -> impl Future<Output = Result<Option<Start>, ExecutionsError>> + Send;
 
-    /// Checks by DescribeStateMachine that the state machine of `start` is there, and that the caller may use it
-    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html>). The policy of a
-    /// caller allows this call where it allows StartExecution.
+    /// Checks by DescribeStateMachine that the state machine of `start` exists, and that the caller may use
+    /// it (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html>).
+    /// The policy of operate allows this call for the state machines for which it allows StartExecution.
     ///
     /// Returns whether the input or the definition names `lock`, as [`names`] finds it.
     fn check_start(
@@ -93,8 +94,8 @@ pub trait Executions: Send + Sync {
 
     /// Starts an execution by StartExecution, and returns its ARN.
     ///
-    /// A repetition with the same name starts nothing: names of executions are unique for 90 days
-    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
+    /// A second call with the same name starts nothing, because the name of an execution is unique for 90
+    /// days (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
     fn start(
         &self,
         start: &Start,
@@ -108,8 +109,8 @@ pub trait Executions: Send + Sync {
         token: &TaskToken,
     ) -> impl Future<Output = Result<TaskToken, ExecutionsError>> + Send;
 
-    /// Ends the state that waits with `token` by SendTaskSuccess. `token` may be sealed for `lock`;
-    /// `output`, as JSON, is the output of the state
+    /// Ends the state that waits with `token` by SendTaskSuccess. `token` may be sealed for `lock`. `output`,
+    /// a JSON text, is the output of the state
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html>).
     fn end_state(
         &self,
@@ -119,7 +120,7 @@ pub trait Executions: Send + Sync {
     ) -> impl Future<Output = Result<StateEnd, ExecutionsError>> + Send;
 }
 
-/// What StartExecution is asked for.
+/// The arguments of StartExecution, without the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The state machine, or one of its versions or aliases.
@@ -129,7 +130,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// Whether the input names `lock`: by its own member `lock`, as that of exclusive-run does, or without one at any depth.
+    /// Returns whether the input names `lock`. If the input has a string `lock` at its top level, as the
+    /// input of exclusive-run does, only that one counts. Otherwise a member `lock` at any depth counts.
     #[must_use]
     pub fn names(&self, lock: &LockKey) -> bool {
         let input = self
@@ -142,7 +144,7 @@ impl Start {
         })
     }
 
-    /// The ARN of the execution called `name`.
+    /// Returns the ARN of the execution with the name `name`.
     ///
     /// # Errors
     /// [`ExecutionsError::Denied`] for a name that no execution can have.
@@ -152,7 +154,7 @@ impl Start {
     }
 }
 
-/// Whether `json`, which may be missing, names `lock`.
+/// Returns whether `json`, which may be missing, names `lock`.
 fn is_named(json: Option<&str>, lock: &LockKey) -> bool {
     let json = json.and_then(|text| serde_json::from_str(text).ok());
     json.is_some_and(|json| names(&json, lock))
@@ -165,7 +167,7 @@ pub enum StateEnd {
     Ended,
     /// No state waits with the token any more, or the token is not sealed for the lock.
     NotWaiting,
-    /// The process has no key of task tokens: only a function can end the state.
+    /// This process does not have the key that opens sealed task tokens. Only a function can end the state.
     Sealed,
 }
 

@@ -12,7 +12,7 @@ use lockstep_core::domain::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-/// Step Functions in memory: has the executions that a test adds, and records the calls.
+/// Step Functions in memory. It has the executions that a test adds, and records the calls.
 #[derive(Debug, Default)]
 pub struct MemoryExecutions {
     inner: Mutex<Inner>,
@@ -23,7 +23,7 @@ pub struct MemoryExecutions {
 struct Inner {
     known: BTreeMap<ExecutionArn, (Timestamp, ExecutionState)>,
     ended_at: BTreeMap<ExecutionArn, Timestamp>,
-    /// States that [`Executions::describe`] reports only after that many calls.
+    /// States that [`Executions::describe`] reports only after this number of calls.
     late: BTreeMap<ExecutionArn, (u32, ExecutionState)>,
     stops: Vec<StopOfExecution>,
     gone: BTreeSet<TaskToken>,
@@ -88,8 +88,8 @@ impl MemoryExecutions {
         lock(&self.inner).known.insert(arn, known);
     }
 
-    /// Sets the state of `execution`. One that was never started gets the start of 1970 as its
-    /// start time.
+    /// Sets the state of `execution`. An execution that was never started gets the start of 1970 as its start
+    /// time.
     pub fn set(&self, execution: &ExecutionArn, state: ExecutionState) {
         let mut inner = lock(&self.inner);
         let unstarted = (Timestamp::from_millis(0), state);
@@ -97,13 +97,14 @@ impl MemoryExecutions {
         known.1 = state;
     }
 
-    /// Ends `execution` as `end`, at the time `at`.
+    /// Ends `execution` with `end`, at the time `at`.
     pub fn end(&self, execution: &ExecutionArn, end: ExecutionEnd, at: Timestamp) {
         self.set(execution, ExecutionState::Ended(end));
         lock(&self.inner).ended_at.insert(execution.clone(), at);
     }
 
-    /// Sets the answer of [`Executions::describe`] for `execution`, whatever becomes of it.
+    /// Sets the answer of [`Executions::describe`] for `execution`. It does not change with the state of the
+    /// execution.
     pub fn describe_as(
         &self,
         execution: &ExecutionArn,
@@ -115,25 +116,25 @@ impl MemoryExecutions {
             .insert(execution.clone(), answer);
     }
 
-    /// Sets the state of `execution`, which [`Executions::describe`] reports only after `calls` more
-    /// calls: DescribeExecution is eventually consistent.
+    /// Sets the state of `execution`, and lets [`Executions::describe`] report it only after `calls` more
+    /// calls, because DescribeExecution is eventually consistent.
     pub fn set_late(&self, execution: &ExecutionArn, state: ExecutionState, calls: u32) {
         let late = (calls, state);
         lock(&self.inner).late.insert(execution.clone(), late);
     }
 
-    /// The executions that are known.
+    /// Returns the executions that are known.
     pub fn known(&self) -> Vec<ExecutionArn> {
         lock(&self.inner).known.keys().cloned().collect()
     }
 
-    /// Sets the input of `execution`, which is its ARN before.
+    /// Sets the input of `execution`. Without a call it is the ARN of the execution, as a JSON string.
     pub fn set_input(&self, execution: &ExecutionArn, input: &str) {
         let inputs = &mut lock(&self.inner).inputs;
         inputs.insert(execution.clone(), input.to_owned());
     }
 
-    /// What was started, in the order of the calls.
+    /// Returns what was started, in the order of the calls.
     pub fn starts(&self) -> Vec<Start> {
         lock(&self.inner).starts.clone()
     }
@@ -153,7 +154,7 @@ impl MemoryExecutions {
         lock(&self.inner).strangers.insert(execution.clone());
     }
 
-    /// Adds a call of RunTask that failed to the history of `execution`.
+    /// Adds a failed call of RunTask to the history of `execution`.
     pub fn fail_start(&self, execution: &ExecutionArn, start: FailedStart) {
         let mut inner = lock(&self.inner);
         let starts = inner.failed_starts.entry(execution.clone());
@@ -165,17 +166,17 @@ impl MemoryExecutions {
         lock(&self.inner).seals = true;
     }
 
-    /// Sets whether the calls come from a container, which ends no state.
+    /// Sets whether the calls come from a container, which cannot end a state.
     pub fn set_inside(&self, inside: bool) {
         lock(&self.inner).inside = inside;
     }
 
-    /// Makes the next such call fail.
+    /// Makes the next `call` fail with `error`.
     pub fn fail_next(&self, call: ExecutionsCall, error: ExecutionsError) {
         self.faults.next(call, error);
     }
 
-    /// Makes every such call fail until [`Self::heal`].
+    /// Makes every `call` fail with `error` until [`Self::heal`].
     pub fn fail_every(&self, call: ExecutionsCall, error: ExecutionsError) {
         self.faults.every(call, error);
     }
@@ -190,7 +191,7 @@ impl MemoryExecutions {
         self.faults.heal();
     }
 
-    /// Returns the calls of [`Executions::stop`], in order, with those for ended executions.
+    /// Returns the calls of [`Executions::stop`], in order, including those for ended executions.
     pub fn stops(&self) -> Vec<StopOfExecution> {
         lock(&self.inner).stops.clone()
     }
@@ -293,7 +294,7 @@ impl Executions for MemoryExecutions {
         Ok(())
     }
 
-    /// The input is the ARN of the execution, by which [`Self::check_start`] knows it.
+    /// Returns a start whose input is the ARN of the execution, by which [`Self::check_start`] recognizes it.
     async fn start_of(&self, execution: &ExecutionArn) -> Result<Option<Start>, ExecutionsError> {
         let inner = lock(&self.inner);
         let input = inner.inputs.get(execution).cloned();

@@ -1,8 +1,9 @@
 //! Evidence that an execution belongs to a lock: its own input or its definition names the lock.
 //!
-//! To free a permit takes evidence that its holder is dead. To stop an execution takes this proof
-//! as well: the caller of acquire-lock chooses the holder's name, and could name any execution.
-//! Only who starts an execution or writes its workflow can put the lock's name there.
+//! Freeing a permit needs evidence that its holder is dead. Stopping an execution needs this proof as well,
+//! because the caller of acquire-lock chooses the name of the holder, and could name any execution. Only
+//! someone who starts an execution or writes its workflow can put the name of the lock into its input or
+//! definition.
 
 use lockstep_core::domain::LockKey;
 use serde_json::Value;
@@ -10,8 +11,8 @@ use serde_json::Value;
 /// The member that names a lock, in the requests of acquire-lock and in the input of exclusive-run.
 const MEMBER: &str = "lock";
 
-/// Returns whether `json` has a member `lock`, at any depth, whose value is the name of `lock`: as
-/// text, or as a constant JSONata expression.
+/// Returns whether `json` has a member `lock`, at any depth, whose value is the name of `lock`, as a text or
+/// as a constant JSONata expression.
 #[must_use]
 pub fn names(json: &Value, lock: &LockKey) -> bool {
     match json {

@@ -1,7 +1,7 @@
-//! Seals task tokens at rest, with a key that only the functions read.
+//! Seals task tokens for the lock table, with a key that only the functions can read.
 //!
-//! A container reads and writes the records of its locks, and a record carries the task tokens of
-//! workflows that wait. Sealed, they are of no use to it: SendTaskSuccess takes the token itself.
+//! A container reads and writes the records of its locks, which contain the task tokens of waiting workflows.
+//! A sealed token is of no use to a container, because SendTaskSuccess accepts only the token itself.
 
 use aws_smithy_types::base64;
 use lockstep_core::domain::{LockKey, TaskToken};
@@ -13,9 +13,10 @@ pub const KEY_LEN: usize = 32;
 
 /// Seals task tokens and opens them, each for one lock.
 ///
-/// The same token of the same lock is always sealed to the same text, so that sealed tokens can be
-/// compared: the nonce is a keyed hash of both. AES-GCM requires a nonce that no other message has
-/// (<https://nvlpubs.nist.gov/nistpubs/Legacy/SP/nistspecialpublication800-38d.pdf>, section 8.2).
+/// The same token of the same lock is always sealed to the same text, so that sealed tokens can be compared.
+/// The nonce is a keyed hash of the lock and the token, because AES-GCM requires a nonce that no other
+/// message has (<https://nvlpubs.nist.gov/nistpubs/Legacy/SP/nistspecialpublication800-38d.pdf>, section
+/// 8.2).
 pub struct Seal {
     cipher: LessSafeKey,
     nonces: hmac::Key,
@@ -39,7 +40,7 @@ impl Seal {
     #[must_use]
     pub fn seal(&self, lock: &LockKey, token: &TaskToken) -> TaskToken {
         let mut hash = hmac::Context::with_key(&self.nonces);
-        // The name of a lock does not contain this byte.
+        // The zero byte separates the two, because the name of a lock cannot contain it.
         for part in [lock.as_str(), "\0", token.reveal()] {
             hash.update(part.as_bytes());
         }
@@ -54,8 +55,10 @@ impl Seal {
         TaskToken::sealed(&base64::encode(sealed))
     }
 
-    /// Opens a token that was sealed for `lock`. Returns `None` if it was sealed for another lock or
-    /// with another key, or was changed since, and a token that was never sealed as it is.
+    /// Opens a token that was sealed for `lock`. A token that was never sealed is returned unchanged.
+    ///
+    /// Returns `None` if the token was sealed for another lock or with another key, or was changed after it
+    /// was sealed.
     #[must_use]
     pub fn open(&self, lock: &LockKey, token: &TaskToken) -> Option<TaskToken> {
         let Some(sealed) = token.as_sealed() else {

@@ -1,7 +1,7 @@
 //! Client of Step Functions.
 //!
-//! What decides about a permit is read here, so an answer that is not understood is no answer: an
-//! unknown status is an error and not *ended*. Every call may be repeated by the SDK.
+//! Its answers decide about permits, so an answer that is not understood counts as no answer: an unknown
+//! status is an error, and not *ended*. The SDK may repeat every call.
 
 mod error;
 mod history;
@@ -26,7 +26,7 @@ use lockstep_core::domain::{
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Most pages of ListExecutions that one check reads; a page has up to 1000 executions.
+/// Largest number of pages of ListExecutions that one check reads. A page has up to 1000 executions.
 const PAGES_MAX: usize = 20;
 
 /// Longest error name of a stopped execution, in characters.
@@ -42,7 +42,7 @@ const PREPARE_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct StepFunctions {
     client: LazyClient<Client>,
-    /// The key of task tokens; `None` in a container.
+    /// The key that seals task tokens. A container has none.
     vault: Option<Vault>,
 }
 
@@ -57,31 +57,32 @@ impl StepFunctions {
         }
     }
 
-    /// Reads the key of task tokens before the first event, which also opens a connection to the table. Before
-    /// that event a function has a whole core; after it, as much as its memory allows
+    /// Reads the key of task tokens before the first event, which also opens a connection to the table.
+    /// Before the first event a function has a whole core; afterwards its share of CPU depends on its memory
     /// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
     ///
-    /// Without an answer in a second, the first use of the key reads it.
+    /// If the table does not answer within one second, the first use of the key reads it.
     pub async fn prepare(&self) {
         let Some(vault) = &self.vault else { return };
         match timeout(PREPARE_MAX, vault.read(None)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
-                tracing::warn!(event = "token_key_unread", %error, "the first use reads the key of task tokens");
+                tracing::warn!(event = "token_key_unread", %error, "the key of task tokens was not read; its first use reads it");
             }
             Err(_) => tracing::warn!(
                 event = "token_key_unread",
-                "no answer in a second; the first use reads the key of task tokens"
+                "the key of task tokens was not read within a second; its first use reads it"
             ),
         }
     }
 
-    /// Builds the client before the first event, for a function whose events all need it.
+    /// Builds the client now. A function whose every event needs the client calls this before the first
+    /// event.
     pub fn build(&self) {
         let _: &Client = &self.client;
     }
 
-    /// Creates the client of a container, which seals no task tokens and ends no states.
+    /// Creates the client of a container, which cannot seal task tokens or end states.
     #[must_use]
     pub fn without_tokens(sdk: &aws_config::SdkConfig) -> Self {
         Self {
@@ -109,8 +110,8 @@ impl Executions for StepFunctions {
                 return Ok(running);
             }
         }
-        // A part of the list may lack the execution that is ahead, so it is no answer.
-        let rule = format!("more than {} executions run", PAGES_MAX * 1000);
+        // A part of the list may lack the execution that is ahead, so it is not an answer.
+        let rule = format!("more than {} executions are running", PAGES_MAX * 1000);
         Err(ExecutionsError::Unavailable(rule))
     }
 
@@ -119,7 +120,7 @@ impl Executions for StepFunctions {
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
         let call = self.client.describe_execution();
-        // Without input and output the call needs no permission for the KMS key that may encrypt them.
+        // Metadata alone needs no permission for the KMS key that may encrypt the input and the output.
         let call = call
             .execution_arn(execution.as_str())
             .included_data(IncludedData::MetadataOnly);
@@ -135,11 +136,11 @@ impl Executions for StepFunctions {
         execution: &ExecutionArn,
         lock: &LockKey,
     ) -> Result<bool, ExecutionsError> {
-        // The input may be encrypted with a key that this role cannot use. Then nothing is proven,
-        // and nothing is stopped.
+        // The input may be encrypted with a key that this role may not use. Then the call fails, nothing is
+        // proven, and nothing is stopped.
         let call = self.client.describe_execution();
         match call.execution_arn(execution.as_str()).send().await {
-            // The input first: most workflows name the lock there, and then one call is enough.
+            // The input comes first, because most workflows name the lock there, and then one call is enough.
             Ok(seen) if is_named(seen.input(), lock) => return Ok(true),
             Ok(_) => {}
             Err(error) if error.code() == Some("ExecutionDoesNotExist") => return Ok(false),
@@ -196,7 +197,8 @@ impl Executions for StepFunctions {
         };
         match failure.code() {
             Some("ExecutionDoesNotExist") => Ok(()),
-            // The response of StopExecution for an ended execution is not documented.
+            // The response of StopExecution for an ended execution is not documented, so DescribeExecution
+            // decides.
             Some("ValidationException") => match self.describe(execution).await? {
                 Some(seen) if seen.state == ExecutionState::Running => Err(translate(&failure)),
                 Some(_) | None => Ok(()),
@@ -224,7 +226,7 @@ impl Executions for StepFunctions {
     async fn check_start(&self, start: &Start, lock: &LockKey) -> Result<bool, ExecutionsError> {
         let machine = start.state_machine.as_str();
         let is_named_by_input = start.names(lock);
-        // Without the definition the call needs no permission for the KMS key that may encrypt it.
+        // Metadata alone needs no permission for the KMS key that may encrypt the definition.
         let included = match is_named_by_input {
             true => IncludedData::MetadataOnly,
             false => IncludedData::AllData,
@@ -232,12 +234,12 @@ impl Executions for StepFunctions {
         let call = self.client.describe_state_machine();
         let call = call.state_machine_arn(machine).included_data(included);
         match call.send().await {
-            Ok(seen) if seen.status == Some(StateMachineStatus::Deleting) => {
-                Err(ExecutionsError::Denied(format!("{machine} is deleted")))
-            }
+            Ok(seen) if seen.status == Some(StateMachineStatus::Deleting) => Err(
+                ExecutionsError::Denied(format!("{machine} is being deleted")),
+            ),
             Ok(seen) if *seen.r#type() == StateMachineType::Express => {
                 Err(ExecutionsError::Denied(format!(
-                    "{machine} is Express: what holds a lock is a Standard workflow"
+                    "{machine} is an Express workflow: only a Standard workflow can hold a lock"
                 )))
             }
             Ok(seen) => Ok(is_named_by_input || is_named(Some(seen.definition()), lock)),
@@ -275,12 +277,12 @@ impl Executions for StepFunctions {
         let opened = match (&self.vault, token.as_sealed()) {
             // A container has no key, and no right to SendTaskSuccess.
             (None, _) => return Ok(StateEnd::Sealed),
-            // A token from a version that did not seal them.
+            // A token written by an earlier version, which did not seal tokens.
             (Some(_), None) => Some(token.clone()),
             (Some(vault), Some(_)) => vault.open(lock, token).await?,
         };
         let Some(token) = opened else {
-            tracing::warn!(event = "token_rejected", %lock, "the task token is not sealed for this lock with this key");
+            tracing::warn!(event = "token_rejected", %lock, "the task token was not sealed for this lock with the key of this table; no state is ended");
             return Ok(StateEnd::NotWaiting);
         };
         let call = self.client.send_task_success();
@@ -288,7 +290,7 @@ impl Executions for StepFunctions {
         match call.send().await {
             Ok(_) => Ok(StateEnd::Ended),
             Err(error) => match error.code() {
-                // The state has ended: timed out and retried, or its execution is over.
+                // The state has ended: it timed out, or its execution has ended.
                 Some("TaskTimedOut" | "TaskDoesNotExist" | "InvalidToken") => {
                     Ok(StateEnd::NotWaiting)
                 }
@@ -322,7 +324,8 @@ fn time(time: &DateTime) -> Option<Timestamp> {
 
 fn state(status: &ExecutionStatus) -> Result<ExecutionState, ExecutionsError> {
     let status = status.as_str();
-    let unknown = || ExecutionsError::Unavailable(format!("an execution has status {status}"));
+    let unknown =
+        || ExecutionsError::Unavailable(format!("an execution has the unknown status {status}"));
     ExecutionState::of_status(status).ok_or_else(unknown)
 }
 

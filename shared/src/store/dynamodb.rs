@@ -14,11 +14,10 @@
 //!
 //! May depend on: domain, store, the AWS SDK. No AWS type leaves this folder.
 //!
-//! Every write is conditional, so a write that is sent twice is harmless: the second fails its
-//! condition, and the conflict shows what the first has done. A condition that fails returns the
-//! item (`ReturnValuesOnConditionCheckFailure`), which is what makes a read before the write
-//! unnecessary. Reads of the table are consistent; reads of an index never are, so what an index
-//! shows is checked against the record.
+//! Every write is conditional, so a write that is sent twice is harmless: the second one fails its condition,
+//! and the conflict shows what the first one has written. A failed condition returns the item
+//! (`ReturnValuesOnConditionCheckFailure`), so no read before the write is needed. Reads of the table are
+//! consistent. Reads of an index are not, so what an index shows is checked against the record.
 
 mod decode;
 mod error;
@@ -51,7 +50,7 @@ use lockstep_core::store::{
     Commit, DueLock, DuePage, Found, HistoryPage, LockIndex, LockStore, LocksPage, StoreError,
 };
 
-/// Has a failed condition return the item that it failed on, alone and in a transaction
+/// With this setting a failed condition returns the item that it failed on, also in a transaction
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>).
 const ALL_OLD: ReturnValuesOnConditionCheckFailure = ReturnValuesOnConditionCheckFailure::AllOld;
 
@@ -63,19 +62,20 @@ pub struct DynamoStore {
 }
 
 impl DynamoStore {
-    /// The locks of `table`.
+    /// Creates the store of the locks in `table`.
     #[must_use]
     pub fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
 
-    /// The locks of `table`, as `sdk` reaches it.
+    /// Creates the store of the locks in `table`, with a client that has the settings of `sdk`.
     #[must_use]
     pub fn from_sdk(sdk: &aws_config::SdkConfig, table: String) -> Self {
         Self::new(Client::new(sdk), table)
     }
 
-    /// The same, with `watcher` at each request and response.
+    /// Creates the store as [`Self::from_sdk`] does, with `watcher` as an interceptor of each request and
+    /// response.
     #[must_use]
     pub fn watched(
         sdk: &aws_config::SdkConfig,
@@ -86,7 +86,7 @@ impl DynamoStore {
         Self::new(Client::from_conf(settings), table)
     }
 
-    /// Writes the first record of a lock. A whole item is put, so the guard has to require that
+    /// Writes the first record of a lock. PutItem replaces a whole item, so the guard has to require that
     /// none exists: an item that this version cannot read must not be overwritten.
     async fn create(
         &self,
@@ -109,22 +109,20 @@ impl DynamoStore {
             .send()
             .await;
         match sent {
-            // PutItem returns no new values, and needs none: the record is the one that was sent.
+            // PutItem returns no new values. The new record is the one that was sent.
             Ok(_) => Ok(Commit::Committed(change.read_back.then(|| record.clone()))),
             Err(failure) => match failure.as_service_error() {
                 Some(PutItemError::ConditionalCheckFailedException(failed)) => {
                     conflict(lock, failed.item())
                 }
-                // A transaction is writing the item at this moment. Nothing was written or
-                // compared.
+                // A transaction is writing the item at the same time. Nothing was written or compared.
                 Some(PutItemError::TransactionConflictException(_)) => Ok(Commit::Busy),
                 _ => Err(store_error(&failure)),
             },
         }
     }
 
-    /// Writes assignments to the record. Attributes that this version does not know stay as they
-    /// are.
+    /// Writes assignments to the record. Attributes that this version does not know are not changed.
     async fn update(
         &self,
         lock: &LockKey,
@@ -169,8 +167,8 @@ impl DynamoStore {
         }
     }
 
-    /// Reads one item, consistently: a record that lags behind would have a decision made on a
-    /// lease or a waiter that is gone.
+    /// Reads one item with a consistent read, because a decision must not be based on a lease or a waiter
+    /// that no longer exists.
     async fn get(&self, key: Attributes) -> Result<Option<Attributes>, StoreError> {
         let sent = self
             .client
@@ -187,8 +185,8 @@ impl DynamoStore {
 
 impl LockStore for DynamoStore {
     async fn commit(&self, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
-        // One item is written by UpdateItem, which costs half of a transaction and can return the
-        // new item.
+        // A change of one item needs no transaction: UpdateItem costs half as much, and can return the new
+        // item.
         if !change.runs.is_empty() || change.act.is_some() || change.waiter.is_some() {
             return self.transact(lock, change).await;
         }
@@ -242,8 +240,8 @@ impl LockStore for DynamoStore {
             .await;
         let Err(failure) = sent else { return Ok(()) };
         match failure.as_service_error() {
-            // A newer registration of the same waiter is there, because this one was sent late: it
-            // counts, and this call has nothing left to do. A damaged or newer item is an error.
+            // The waiter has a newer registration, because this one arrived late. The newer one counts, and
+            // this call has nothing to write. An item that is damaged or has a newer schema is an error.
             Some(UpdateItemError::ConditionalCheckFailedException(newer)) => {
                 waiter_in(lock, &waiter.id(), newer.item()).map(drop)
             }
@@ -289,8 +287,8 @@ impl LockIndex for DynamoStore {
     }
 }
 
-/// The condition of assignments. An update without one would create the item, so they always
-/// require that it exists.
+/// Returns the condition of an update. It always requires that the item exists, because UpdateItem would
+/// create a missing item.
 fn update_condition(guard: &Guard, expression: &mut Expression) -> String {
     let there = guard::exists(expression);
     if guard.0.is_empty() {
@@ -299,10 +297,11 @@ fn update_condition(guard: &Guard, expression: &mut Expression) -> String {
     format!("{there} AND {}", guard::condition(guard, expression))
 }
 
-/// The conflict, with the record that the guard failed on; without an item, the lock has no record.
+/// Returns the conflict with the record that the guard failed on. If `found` is `None`, the lock has no
+/// record.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] for an item that cannot be read: it is why the guard failed.
+/// [`StoreError::Corrupt`] for an item that cannot be read, which is then the reason why the guard failed.
 fn conflict(lock: &LockKey, found: Option<&Attributes>) -> Result<Commit, StoreError> {
     Ok(Commit::Conflict(Found {
         record: Some(record_in(lock, found)?),
@@ -310,7 +309,7 @@ fn conflict(lock: &LockKey, found: Option<&Attributes>) -> Result<Commit, StoreE
     }))
 }
 
-/// DynamoDB returns no attributes, or an empty map of them, for an item that does not exist.
+/// Reads a record. For an item that does not exist, DynamoDB returns no attributes or an empty map.
 fn record_in(lock: &LockKey, item: Option<&Attributes>) -> Result<Option<LockRecord>, StoreError> {
     item.filter(|item| !item.is_empty())
         .map(|item| decode::record(lock, item))

@@ -1,7 +1,7 @@
 //! Converts errors of the SDK to [`ExecutionsError`].
 //!
-//! The class decides what the caller does: what is `Unavailable` is tried again, and what is
-//! `Denied` is an operator's. Where it is not clear, another try does less harm.
+//! The class decides what the caller does: it retries after `Unavailable`, and `Denied` is for an operator.
+//! An error of unclear class is `Unavailable`, because a retry does less harm.
 
 use crate::executions::ExecutionsError;
 use crate::failure::{is_refusal, text};

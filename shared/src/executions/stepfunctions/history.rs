@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  TaskScheduled ─▶ TaskStarted ─┬▶ TaskSubmitted ─┬▶ TaskSucceeded, TaskFailed   the state saw the end
-//!   the request                  │                 ├▶ TaskTimedOut                the task may run on
+//!   the request                  │                 ├▶ TaskTimedOut                the task may still run
 //!                                │                 └▶ nothing                     the state was stopped
 //!                                ├▶ TaskSubmitFailed, TaskFailed, TaskTimedOut    RunTask returned an error
 //!                                └▶ nothing                                       the state was stopped
 //! ```
-//! Each event names the one before it, so the events of parallel branches are told apart.
+//! Each event has the id of the event before it, so the events of parallel branches are kept apart.
 
 use super::time;
 use aws_sdk_sfn::types::{HistoryEvent, HistoryEventType};
@@ -15,7 +15,7 @@ use lockstep_core::domain::{FailedStart, TaskSet, Timestamp};
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// The `resourceType` of a call to ECS, and the `resource` of RunTask less its integration pattern
+/// The `resourceType` of a call to ECS, and the `resource` of RunTask without its integration pattern
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_TaskScheduledEventDetails.html>).
 const RUN_TASK: (&str, &str) = ("ecs", "runTask");
 
@@ -23,7 +23,7 @@ const RUN_TASK: (&str, &str) = ("ecs", "runTask");
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
 const DEFAULT_CLUSTER: &str = "default";
 
-/// The parameters of RunTask that tell where its task is found.
+/// The parameters of RunTask that say where its task is found.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Request {
@@ -32,8 +32,8 @@ struct Request {
     group: Option<String>,
 }
 
-/// What [`failed_starts`] reads of `event`, or `None`. Inputs and outputs are left out: each may be a quarter of a
-/// megabyte.
+/// Returns the part of `event` that [`failed_starts`] reads, or `None` if it does not read such an event.
+/// Details with outputs and errors are left out, because each may be a quarter of a megabyte.
 pub(super) fn of_a_task(event: HistoryEvent) -> Option<HistoryEvent> {
     use HistoryEventType::{
         TaskFailed, TaskScheduled, TaskStartFailed, TaskStarted, TaskSubmitFailed, TaskSubmitted,
@@ -63,7 +63,8 @@ pub(super) fn of_a_task(event: HistoryEvent) -> Option<HistoryEvent> {
     })
 }
 
-/// Returns the calls of RunTask whose task may run although no state waits for it. The history was read until `latest`.
+/// Returns the calls of RunTask whose task may run although no state waits for it. `latest` is the time of
+/// the newest event of the history.
 pub(super) fn failed_starts(events: &[HistoryEvent], latest: Timestamp) -> Vec<FailedStart> {
     let (calls, later): (Vec<_>, Vec<_>) = events
         .iter()
@@ -79,7 +80,7 @@ pub(super) fn failed_starts(events: &[HistoryEvent], latest: Timestamp) -> Vec<F
     starts.collect()
 }
 
-/// When RunTask answered the call of a state that did not see the end of its task; `None` for one that did.
+/// Returns when RunTask had answered the call, at the latest, or `None` if its state saw the end of the task.
 fn left_at(
     call: &HistoryEvent,
     after: &HashMap<i64, &HistoryEvent>,
@@ -103,7 +104,8 @@ fn left_at(
             let timed_out_or_open = !ended.contains(kind);
             timed_out_or_open.then(|| time(submitted.timestamp()))?
         }
-        // A call that waits for nothing succeeds without a TaskSubmitted: its task is meant to run on.
+        // A call without an integration pattern succeeds without a TaskSubmitted. Its state does not wait for
+        // the task.
         None if *kind == HistoryEventType::TaskSucceeded => None,
         None if [
             HistoryEventType::TaskScheduled,
@@ -117,7 +119,7 @@ fn left_at(
     }
 }
 
-/// The call that `scheduled` describes, if it is one of RunTask.
+/// Returns the call that `scheduled` describes, if it is a call of RunTask.
 fn failed_start(scheduled: &HistoryEvent, failed_at: Timestamp) -> Option<FailedStart> {
     let call = scheduled.task_scheduled_event_details()?;
     let resource = call.resource().split('.').next();
@@ -161,7 +163,8 @@ mod tests {
         event
     }
 
-    /// The starts of a call at second 1 that `kinds` follow, a second each, latest first.
+    /// Returns the failed starts in a history of a call at second 1 and one event of each of `kinds`, one
+    /// second apart. The history is in reverse order.
     fn starts(call: HistoryEvent, kinds: &[HistoryEventType]) -> Vec<FailedStart> {
         let mut events = vec![call];
         for kind in kinds {

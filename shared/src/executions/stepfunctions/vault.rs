@@ -1,11 +1,11 @@
-//! The key of the task tokens, as an execution environment of a function knows it.
+//! The key of the task tokens, as one execution environment of a function keeps it.
 //!
 //! ```text
-//!  seal ─▶ the key, read again after KNOWN_FOR
-//!  open ─▶ the key ── fails ──▶ the key, read again, at most each OPEN_AGAIN ──▶ or not
+//!  seal ─▶ the kept key; read again if it is older than KNOWN_FOR
+//!  open ─▶ the kept key ── fails ──▶ the key, read again, at most once in OPEN_AGAIN
 //! ```
-//! An environment may live for hours, and the key may be made anew meanwhile: its item was deleted, or the table was
-//! restored.
+//! An environment may live for hours. In that time the table may get another key, if the item of the key is
+//! deleted, or the table is restored.
 
 use crate::clock::{Clock, SystemClock};
 use crate::executions::ExecutionsError;
@@ -16,26 +16,26 @@ use lockstep_core::store::StoreError;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How long tokens are sealed with a key before it is read again.
+/// How long tokens are sealed with a key before the key is read again.
 const KNOWN_FOR: Seconds = Seconds::of(300);
 
-/// Shortest time between two reads because a token could not be opened: any writer of the table can store such a token.
+/// Shortest time between two reads of the key after a token that could not be opened. Anyone who can write to
+/// the table can store such a token, and must not cause a read for each.
 const OPEN_AGAIN: Seconds = Seconds::of(60);
 
-/// Reads and keeps the key of the task tokens: an item of the lock table that only the functions
-/// may read.
+/// Reads and keeps the key of the task tokens, an item of the lock table that only the functions may read.
 #[derive(Clone, Debug)]
 pub(super) struct Vault {
     table: DynamoStore,
     known: Arc<Mutex<Option<Known>>>,
 }
 
-/// The key as it was read.
+/// The key that was read, and when.
 #[derive(Clone, Debug)]
 struct Known {
     seal: Arc<Seal>,
     read_at: Timestamp,
-    /// When it was read last because a token could not be opened.
+    /// When the key was last read because a token could not be opened.
     tried_at: Option<Timestamp>,
 }
 
@@ -54,14 +54,15 @@ impl Vault {
         let now = SystemClock.now();
         let seal = match self.known() {
             Some(known) if now < known.read_at.plus(KNOWN_FOR) => known.seal,
-            // A table without an answer does not void a key that was good until now.
+            // If the table does not answer, the key that is known is still used.
             Some(known) => self.read(None).await.unwrap_or(known.seal),
             None => self.read(None).await?,
         };
         Ok(seal.seal(lock, token))
     }
 
-    /// Opens `token`. Where the known key does not open it, the key is read again; `None` if that does not either.
+    /// Opens `token`. If the known key does not open it, the key is read again, at most once in
+    /// [`OPEN_AGAIN`]. Returns `None` if no key opens the token.
     pub(super) async fn open(
         &self,
         lock: &LockKey,
@@ -86,8 +87,8 @@ impl Vault {
         &self,
         tried_at: Option<Timestamp>,
     ) -> Result<Arc<Seal>, ExecutionsError> {
-        // Offered with the read: the first function that needs a key makes one, and if two do at
-        // the same moment, the table keeps the first and returns it to both.
+        // A fresh key is sent along, for a table that has no key. If two functions do so at the same time,
+        // the table keeps the key that was written first, and both get it.
         let mut fresh = [0; KEY_LEN];
         let filled = SystemRandom::new().fill(&mut fresh);
         filled.map_err(|_| ExecutionsError::Unavailable("no random bytes for a key".into()))?;

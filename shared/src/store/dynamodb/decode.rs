@@ -1,14 +1,14 @@
-//! Items as records, runs and waiters, read strictly.
+//! Reads items as records, runs and waiters, strictly.
 //!
-//! Attributes that this version does not know are left alone: updates go by attribute, so a newer
-//! version may add some under the same schema number.
+//! Attributes that this version does not know are ignored and kept: an update writes single attributes, so a
+//! newer version may add attributes under the same schema number.
 //!
-//! What does not fit is [`StoreError::Corrupt`], with the item, the attribute and the rule. A
-//! default in its place could grant a permit that is held. An operator mends the item by hand;
-//! until then the lock is refused and nothing overwrites it.
+//! A value that breaks its rule is [`StoreError::Corrupt`], with the item, the attribute and the rule. A
+//! default in its place could grant a permit that is held. An operator repairs the item by hand. Until then
+//! every request to the lock fails, and nothing overwrites the item.
 //!
-//! A missing attribute has a meaning only where an older version left it out, or where it is
-//! written that way.
+//! An attribute may be missing only where its absence has a meaning, or where an older version did not write
+//! it.
 
 use super::item::{
     ACT, Attributes, EXPECT_EVERY, EXPECT_FROM, FROZEN, KEY_RETENTION, LAST_FAILURE, LAST_SUCCESS,
@@ -24,7 +24,7 @@ use lockstep_core::domain::{
 };
 use lockstep_core::store::StoreError;
 
-/// The record of an item.
+/// Reads a record.
 pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, StoreError> {
     let name = format!("{lock}/{RECORD}");
     let reader = Reader::new(&name, item);
@@ -52,8 +52,7 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
         let ticket = Ticket::from_number(queue.integer(name)?);
         record.queue.insert(waiter, ticket);
     }
-    // The invariants of a record that was written by another version, or by hand, are not taken for
-    // granted.
+    // The record may have been written by another version, or by hand, so its invariants are checked.
     record
         .check_invariants()
         .map_err(|broken| reader.corrupt(broken.attribute, format!("breaks a rule: {broken}")))?;
@@ -71,7 +70,7 @@ fn expectation(reader: &Reader<'_>) -> Result<Option<Expectation>, StoreError> {
     }))
 }
 
-/// The run of an item.
+/// Reads a run.
 pub(super) fn run(lock: &LockKey, id: &RunId, item: &Attributes) -> Result<Run, StoreError> {
     let name = format!("{lock}/{}", run_name(id));
     let reader = Reader::new(&name, item);
@@ -88,7 +87,7 @@ pub(super) fn run(lock: &LockKey, id: &RunId, item: &Attributes) -> Result<Run, 
     })
 }
 
-/// The act of an item, which wrote `version`.
+/// Reads the act that wrote `version` of the record.
 pub(super) fn act(lock: &LockKey, version: u64, item: &Attributes) -> Result<Act, StoreError> {
     let name = format!("{lock}/{ACT}{version}");
     let reader = Reader::new(&name, item);
@@ -104,7 +103,7 @@ pub(super) fn act(lock: &LockKey, version: u64, item: &Attributes) -> Result<Act
     })
 }
 
-/// The one of `all` whose word is the outcome.
+/// Reads the attribute `outcome`: one of `all`, by its word.
 fn of_words<T: Copy, const N: usize>(
     reader: &Reader<'_>,
     all: [T; N],
@@ -118,7 +117,7 @@ fn of_words<T: Copy, const N: usize>(
     })
 }
 
-/// The waiter of an item.
+/// Reads the side item of a waiter.
 pub(super) fn waiter(
     lock: &LockKey,
     id: &WaiterId,
@@ -143,7 +142,7 @@ pub(super) fn waiter(
         work: work(&reader)?,
         retention: Retention {
             history,
-            // Written only where the two differ.
+            // Written only if it differs from the retention of the history.
             run_keys: run_keys.unwrap_or(history),
         },
         parent: holder_if_any(&reader, "parent")?,
@@ -155,13 +154,15 @@ pub(super) fn waiter(
         task_token: task_token(&reader)?,
         wait_until: reader.time_if_any("waitUntil")?,
         since,
-        // An item that was written before the attribute existed has the latest registration only.
+        // An item written by an earlier version has only the time of the latest registration.
         queued_at: reader.time_if_any(QUEUED_AT)?.unwrap_or(since),
     })
 }
 
-/// `None` for a run that is open. An end without an outcome is damage, and would count as an open
-/// run.
+/// Reads the end of a run. Returns `None` for a run that has not ended.
+///
+/// Attributes of an end without an outcome are an error: otherwise the run would count as one that has not
+/// ended.
 fn run_end(reader: &Reader<'_>) -> Result<Option<RunEnd>, StoreError> {
     if !reader.has("outcome") {
         let stray = ["endedAt", "retainUntil", "evidence"]
@@ -228,7 +229,9 @@ fn lease(reader: &Reader<'_>) -> Result<Lease, StoreError> {
     })
 }
 
-/// An eviction without its stop is damage: heartbeats would renew the lease of an evicted holder.
+/// Reads why and since when a holder is ending.
+///
+/// An eviction without its stop is an error: otherwise heartbeats would renew the lease of an evicted holder.
 fn ending(reader: &Reader<'_>) -> Result<Option<Ending>, StoreError> {
     let evicted = reader.text_if_any("evicted")?.map(str::to_owned);
     let cause = match (reader.text_if_any("ending")?, evicted) {
@@ -245,7 +248,7 @@ fn ending(reader: &Reader<'_>) -> Result<Option<Ending>, StoreError> {
     Ok(Some(Ending { since, cause }))
 }
 
-/// Zero is not written: most runs are never redriven.
+/// Reads the number of redrives. A missing attribute is 0, because most runs are never redriven.
 fn redrives(reader: &Reader<'_>) -> Result<u32, StoreError> {
     if !reader.has("redrives") {
         return Ok(0);
@@ -266,7 +269,7 @@ pub(super) fn mode(reader: &Reader<'_>) -> Result<Mode, StoreError> {
     }
 }
 
-/// The default policy is not written.
+/// Reads the stale policy. A missing attribute is the default policy.
 fn stale(reader: &Reader<'_>) -> Result<StalePolicy, StoreError> {
     let Some(word) = reader.text_if_any("stale")? else {
         return Ok(StalePolicy::default());
@@ -277,7 +280,7 @@ fn stale(reader: &Reader<'_>) -> Result<StalePolicy, StoreError> {
         .ok_or_else(|| reader.corrupt("stale", "is not one of terminate, yield, hold"))
 }
 
-/// Which kind of work it is follows from the attributes that are there.
+/// Reads the work of a run. The attributes that exist tell its kind.
 fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
     let family = reader.text_if_any("family")?.map(str::to_owned);
     let cluster = reader.text_if_any("cluster")?.map(str::to_owned);
@@ -325,8 +328,8 @@ fn task_token(reader: &Reader<'_>) -> Result<Option<TaskToken>, StoreError> {
         .transpose()
 }
 
-/// Another number is a layout that this version does not know. After a rollback such items may
-/// exist.
+/// Rejects every schema number but [`SCHEMA`]: it is of a layout that this version does not know. Such items
+/// may exist after a rollback.
 pub(super) fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
     match reader.number("schema")? {
         SCHEMA => Ok(()),
@@ -334,7 +337,7 @@ pub(super) fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
     }
 }
 
-/// A value that breaks the rule of its type is damage of the attribute `name`.
+/// Converts the error of a value that breaks the rule of its type to the error of the attribute `name`.
 fn keep_rule<T>(
     reader: &Reader<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! From the SDK's errors to [`StoreError`].
+//! Converts errors of the SDK to [`StoreError`].
 
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::CancellationReason;
@@ -8,7 +8,7 @@ use std::error::Error;
 /// Longest text of an error, in characters.
 const TEXT_MAX: usize = 300;
 
-/// The error of a request that failed or could not be sent.
+/// Returns the error of a request that failed or could not be sent.
 pub(super) fn store_error<E, R>(failure: &SdkError<E, R>) -> StoreError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -21,7 +21,7 @@ where
         return StoreError::TooLarge(shorten(message));
     }
     match failure {
-        // It was not sent, and would not be if it were repeated: the client that was built around the SDK says so.
+        // The HTTP client refused to send the request, and would refuse a retry too.
         SdkError::DispatchFailure(failure) if failure.is_user() => StoreError::Denied(
             failure
                 .as_connector_error()
@@ -31,12 +31,12 @@ where
     }
 }
 
-/// The error of a request that the SDK could not build.
+/// Returns the error of a request that the SDK could not build.
 pub(super) fn bad_request(problem: &BuildError) -> StoreError {
     StoreError::Unavailable(text(problem))
 }
 
-/// The error of a cancelled transaction; `None` if its only reasons are failed guards and
+/// Returns the error of a cancelled transaction, or `None` if its only reasons are failed guards and
 /// conflicts.
 pub(super) fn cancellation(reasons: &[CancellationReason]) -> Option<StoreError> {
     let expected = |reason: &&CancellationReason| {
@@ -52,23 +52,24 @@ pub(super) fn cancellation(reasons: &[CancellationReason]) -> Option<StoreError>
     Some(by_code(code, shorten(&text)))
 }
 
-/// Whether the action conflicted with another transaction.
+/// Returns whether the action conflicted with another transaction.
 pub(super) fn is_busy(reason: &CancellationReason) -> bool {
     reason.code() == Some("TransactionConflict")
 }
 
-/// Whether the condition of the action did not hold.
+/// Returns whether the condition of the action failed.
 pub(super) fn is_failed_guard(reason: &CancellationReason) -> bool {
     reason.code() == Some("ConditionalCheckFailed")
 }
 
-/// Whether an item is too large. DynamoDB has no error code for it, so the message decides
+/// Returns whether the error is about an item that is too large. DynamoDB has no error code for it, so the
+/// message decides
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>).
 fn is_too_large(code: &str, message: &str) -> bool {
     matches!(code, "ValidationException" | "ValidationError") && message.contains("Item size")
 }
 
-/// The class of an error code. Expired credentials are worth a retry, as in
+/// Returns the error for an error code. Expired credentials are worth a retry, as in
 /// [`crate::failure::is_refusal`].
 fn by_code(code: &str, text: String) -> StoreError {
     match code {
@@ -87,10 +88,10 @@ fn by_code(code: &str, text: String) -> StoreError {
     }
 }
 
-/// The messages of the error and its causes.
+/// Returns the messages of the error and its causes.
 ///
-/// Not `DisplayErrorContext`: it adds the response as `Debug`, and a response to a failed guard
-/// carries the item with its task tokens.
+/// `DisplayErrorContext` is not used, because it adds the response as `Debug`, and the response to a failed
+/// guard contains the item with its task tokens.
 fn text(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

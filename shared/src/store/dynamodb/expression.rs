@@ -1,7 +1,8 @@
-//! Placeholders, and the rendering of assignments.
+//! Renders assignments as update expressions, with placeholders.
 //!
-//! An expression is text, and its names and values come beside it. Equal ones share a placeholder,
-//! which keeps the request small: a guard and an update name the same holder many times.
+//! An expression is a text. A request carries the names and values of its placeholders beside it. Equal names
+//! or values share a placeholder, which keeps the request small: a guard and an update name the same holder
+//! many times.
 
 use super::item;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -11,40 +12,38 @@ use lockstep_core::domain::{
 use lockstep_core::store::shard;
 use std::collections::HashMap;
 
-/// The names and values of one request. Every attribute goes through a placeholder: some names are
-/// reserved words, and holders contain dots and colons.
+/// The names and values of one request. Every attribute has a placeholder, because some names are reserved
+/// words, and the names of holders contain dots and colons.
 #[derive(Debug, Default)]
 pub(super) struct Expression {
     names: Vec<String>,
     values: Vec<AttributeValue>,
 }
 
-/// The two maps of a request; a map that would be empty must not be sent.
+/// The names and the values of a request. DynamoDB refuses an empty map, so an empty one is `None`.
 pub(super) type Placeholders = (
     Option<HashMap<String, String>>,
     Option<HashMap<String, AttributeValue>>,
 );
 
 impl Expression {
-    /// The placeholder path of an attribute.
+    /// Returns the path of an attribute, in placeholders.
     pub(super) fn path(&mut self, attributes: &[&str]) -> String {
         let parts: Vec<String> = attributes.iter().map(|name| self.name(name)).collect();
         parts.join(".")
     }
 
-    /// The placeholder of a number.
+    /// Returns the placeholder of a number.
     pub(super) fn number(&mut self, number: u64) -> String {
         self.value(item::number(number))
     }
 
-    /// The placeholder of a text.
+    /// Returns the placeholder of a text.
     pub(super) fn text(&mut self, text: &str) -> String {
         self.value(item::text(text))
     }
 
-    /// The placeholder of a value.
-    ///
-    /// A value that was used before keeps its placeholder.
+    /// Returns the placeholder of a value. An equal value has the same placeholder.
     pub(super) fn value(&mut self, value: AttributeValue) -> String {
         let at = self.values.iter().position(|known| *known == value);
         let at = at.unwrap_or_else(|| {
@@ -54,7 +53,7 @@ impl Expression {
         format!(":v{at}")
     }
 
-    /// The placeholders of the request.
+    /// Returns the placeholders of the request.
     pub(super) fn into_parts(self) -> Placeholders {
         let names = (0..).map(|at| format!("#n{at}")).zip(self.names);
         let values = (0..).map(|at| format!(":v{at}")).zip(self.values);
@@ -76,11 +75,8 @@ impl Expression {
     }
 }
 
-/// The update expression of a registration of `waiter`: every attribute, of the earlier registration too.
-/// Only the time of the first one stays.
-///
-/// An update and no put, because the time of the first registration is what the waiter has waited
-/// for since.
+/// Returns the update expression of a registration of `waiter`. It replaces every attribute of an earlier
+/// registration, but keeps the time of the first registration, from which the wait is counted.
 pub(super) fn registration(waiter: &Waiter, e: &mut Expression) -> String {
     let (mut set, mut remove) = (Vec::new(), Vec::new());
     for (name, value) in item::waiter_values(waiter) {
@@ -97,8 +93,8 @@ pub(super) fn registration(waiter: &Waiter, e: &mut Expression) -> String {
     format!("SET {} REMOVE {}", set.join(", "), remove.join(", "))
 }
 
-/// The update expression of `assigns` to `lock`. Every update moves `version` up by one, and puts
-/// a record that was written before the index of all locks existed into it.
+/// Returns the update expression of `assigns` to the record of `lock`. Every update increments `version`, and
+/// adds a record written by a version without the index of all locks to that index.
 pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> String {
     let (version, one) = (e.path(&["version"]), e.number(1));
     let (indexed, of) = (
@@ -108,8 +104,8 @@ pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> 
     let mut parts = Parts {
         lock,
         set: vec![
-            // Also in a write that does not name the version it has seen: a decision that was made
-            // on the record before must notice.
+            // Incremented also by a write without a guard on the version, so that a decision on the earlier
+            // record fails its own guard.
             format!("{version} = {version} + {one}"),
             format!("{indexed} = {of}"),
         ],
@@ -121,7 +117,7 @@ pub(super) fn update(lock: &LockKey, assigns: &[Assign], e: &mut Expression) -> 
     set_and_remove(&parts.set, &parts.remove)
 }
 
-/// The update expression that writes a run to its item.
+/// Returns the update expression that writes a run to its item.
 pub(super) fn run_update(run: &Run, e: &mut Expression) -> String {
     let (has, has_not) = item::run_values(run);
     let set = has.into_iter().map(|(name, value)| {
@@ -133,7 +129,7 @@ pub(super) fn run_update(run: &Run, e: &mut Expression) -> String {
     set_and_remove(&set, &remove)
 }
 
-/// The update expression that writes an act to its item.
+/// Returns the update expression that writes an act to its item.
 pub(super) fn act_update(act: &Act, e: &mut Expression) -> String {
     let set = item::act_values(act).into_iter().map(|(name, value)| {
         let value = e.value(value);
@@ -150,7 +146,7 @@ fn set_and_remove(set: &[String], remove: &[String]) -> String {
     format!("{set} REMOVE {}", remove.join(", "))
 }
 
-/// The two lists of an update expression, as they grow.
+/// The lists of SET and REMOVE in an update expression that is being built.
 struct Parts<'a> {
     lock: &'a LockKey,
     set: Vec<String>,
@@ -194,7 +190,7 @@ impl Parts<'_> {
             Assign::PutTicket(id, ticket) => self.ticket(e, &["queue", id.as_str()], *ticket),
             Assign::DropTicket(id) => self.remove.push(e.path(&["queue", id.as_str()])),
             Assign::Enqueue(id) => {
-                // Both read the ticket as it was before this update.
+                // In both assignments `lastTicket` has its value from before this update.
                 let (last, one) = (e.path(&["lastTicket"]), e.number(1));
                 let next = format!("{last} + {one}");
                 self.put(e, &["queue", id.as_str()], &next);
@@ -216,8 +212,8 @@ impl Parts<'_> {
         }
     }
 
-    /// Renews a lease without knowing it: DynamoDB adds the length that the lease has. The renewal
-    /// confirms a hand-over, and clears the mark of a suspect.
+    /// Renews a lease without a read. Without a `pace`, DynamoDB adds the length that the lease has in the
+    /// table. The renewal confirms a hand-over, and clears the mark of a suspect.
     fn extend_lease(
         &mut self,
         e: &mut Expression,
@@ -251,7 +247,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The shard goes with `dueAt`: an item is in the index only with both, and leaves it without.
+    /// Sets `shard` together with `dueAt`, because an item is in the index only if it has both.
     fn shard(&mut self, e: &mut Expression) {
         let shard = e.value(item::shard_value(shard(self.lock)));
         self.put(e, &["shard"], &shard);

@@ -1,4 +1,5 @@
-//! Items of the version before the exit of a holder was one value: each is read, and written back as it was.
+//! Items that an earlier version wrote, before the exit of a holder became one value. This version reads each
+//! of them, and writes it back unchanged.
 
 use super::decode;
 use super::item::{self, Attributes, RECORD};
@@ -25,7 +26,7 @@ fn value(json: &Value) -> AttributeValue {
     }
 }
 
-/// The attributes that an item has after its value was written.
+/// Returns the attributes of an item with this key and these values.
 fn written<'a>(
     key: Attributes,
     values: impl IntoIterator<Item = (&'a str, AttributeValue)>,
@@ -43,7 +44,7 @@ fn run_id(sort: &str) -> RunId {
     RunId::Key(RunKey::new(key).expect("a run key"))
 }
 
-/// The item as this version writes what it reads.
+/// Reads an item, and returns it as this version writes it.
 fn read_and_written(item: &Attributes) -> Attributes {
     let text = |name: &str| item[name].as_s().expect("a text").clone();
     let (lock, sort) = (LockKey::new(text("pk")).expect("a lock"), text("sk"));

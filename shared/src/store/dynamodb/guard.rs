@@ -1,13 +1,12 @@
-//! The rendering of guards. Every condition is strict about types, so that a damaged item fails it
-//! and is returned with the conflict, and the reader names its fault.
+//! Renders guards as condition expressions. Every condition checks types, so that a damaged item fails it.
+//! The conflict then returns the item, and the reader names the damaged attribute.
 //!
-//! A condition on an attribute that is missing, or of another type, is false in DynamoDB and no
-//! error. So where absence is meant, the condition states it, and where a type is expected, too.
-//! Without that, a damaged lease would count as one that is not there.
+//! In DynamoDB a condition on an attribute that is missing or of another type is false and not an error. So a
+//! condition states it where an attribute must be absent, and where it must have a type. Otherwise a damaged
+//! lease would count as a missing one.
 //!
-//! Clauses are plain data in the domain. What each means is written twice, here and in
-//! `Clause::holds` for the memory store; one conformance suite and random sequences hold the two
-//! together.
+//! Clauses are plain data in the domain. The meaning of each is written twice: here, and in `Clause::holds`
+//! for the memory store. One conformance suite and random sequences check that the two agree.
 
 use super::expression::Expression;
 use super::item::{
@@ -23,23 +22,24 @@ mod term;
 
 pub(super) use run::run_condition;
 
-/// The condition expression of `guard`.
+/// Returns the condition expression of `guard`.
 pub(super) fn condition(guard: &Guard, e: &mut Expression) -> String {
     let clauses = guard.0.iter().map(|clause| render(clause, e));
     all(&clauses.collect::<Vec<_>>())
 }
 
-/// The condition that the item exists.
+/// Returns the condition that the item exists.
 pub(super) fn exists(e: &mut Expression) -> String {
     format!("attribute_exists({})", e.path(&["pk"]))
 }
 
-/// The condition that the item does not exist yet.
+/// Returns the condition that the item does not exist yet.
 pub(super) fn absent(e: &mut Expression) -> String {
     missing(e, &["pk"])
 }
 
-/// The condition expression of a side item's deletion; `None` if any side item may be deleted.
+/// Returns the condition for the deletion of a side item, or `None` if it may be deleted whatever it
+/// contains.
 pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<String> {
     let seen = drop.task_token.as_ref()?;
     let same = match seen {
@@ -49,7 +49,7 @@ pub(super) fn waiter_condition(drop: &WaiterDrop, e: &mut Expression) -> Option<
     Some(format!("{} OR {same}", missing(e, &["pk"])))
 }
 
-/// The condition of a registration: no newer registration, and no item of a newer schema, exists.
+/// Returns the condition of a registration: no newer registration, and no item of another schema, exists.
 pub(super) fn not_newer(since: Timestamp, e: &mut Expression) -> String {
     let (none, path) = (missing(e, &["pk"]), e.path(&["since"]));
     let known = number_is(e, &["schema"], SCHEMA);
@@ -127,7 +127,8 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
     }
 }
 
-/// The lock is due for the sweep at a time that compares with `time` in this way, or not at all.
+/// Returns the condition that the lock is not due for the sweep, or that its `dueAt` compares with `time` in
+/// this way.
 fn due_unless_missing(e: &mut Expression, comparison: &str, time: Timestamp) -> String {
     let (none, path) = (missing(e, &["dueAt"]), e.path(&["dueAt"]));
     format!(
@@ -136,9 +137,9 @@ fn due_unless_missing(e: &mut Expression, comparison: &str, time: Timestamp) -> 
     )
 }
 
-/// This version can read the record: its schema number, and the type of each attribute that a write
-/// on the fast path may leave as it is. An item that fails this is returned and read, and the
-/// reader names its fault.
+/// Returns the condition that this version can read the record: its schema number, and the type of each
+/// attribute that a write on the fast path may leave unchanged. An item that fails the condition is returned
+/// with the conflict, and the reader names the damaged attribute.
 fn readable(e: &mut Expression) -> String {
     let modes = [OPEN, PAUSED, FROZEN].map(|word| e.text(word)).join(", ");
     let mut clauses = vec![
@@ -170,8 +171,8 @@ fn readable(e: &mut Expression) -> String {
     all(&clauses)
 }
 
-/// The lock grants nothing at `now`: it is closed, full, resting, or others wait. A pause whose end
-/// has passed closes nothing, although the sweep has not ended it yet.
+/// Returns the condition that the lock grants no permit at `now`: it is closed, full or at rest, or it has
+/// waiters. An expired pause counts as no pause, also before the sweep has ended it.
 fn must_wait(now: Timestamp, e: &mut Expression) -> String {
     let (holders, permits) = (e.path(&["holders"]), e.path(&["permits"]));
     let (queue, zero) = (e.path(&["queue"]), e.number(0));

@@ -1,8 +1,8 @@
-//! A lock's history, page by page.
+//! Reads the history of a lock, page by page.
 //!
-//! The entries of runs have the token in their sort key, and a token is the time of its grant in
-//! milliseconds, which has thirteen digits until the year 2286. So DynamoDB's order of the keys is
-//! the order of the grants, and a page goes on behind a token.
+//! The sort key of a run's entry ends with the fencing token. A token is the time of its grant in
+//! milliseconds, which has thirteen digits until the year 2286. So DynamoDB sorts the entries by the time of
+//! their grants, and a page continues after a token.
 
 use super::error::store_error;
 use super::expression::Expression;
@@ -13,7 +13,7 @@ use lockstep_core::domain::{Act, FencingToken, LockKey, Run, RunId};
 use lockstep_core::store::{HistoryPage, StoreError};
 
 impl DynamoStore {
-    /// One page, which is one request.
+    /// Returns one page of the history, the newest run first, with one Query.
     pub(super) async fn history_page(
         &self,
         lock: &LockKey,
@@ -48,14 +48,14 @@ impl DynamoStore {
         Ok(HistoryPage {
             unreadable: page.items().len() - runs.len(),
             runs,
-            // A key here does not show that more follows, only where the page has ended:
-            // `Query.Pagination` in DynamoDB's developer guide.
+            // A key shows where the page ended, and not that more entries follow: `Query.Pagination` in the
+            // developer guide of DynamoDB.
             next: last.map(|key| token(lock, key)).transpose()?,
         })
     }
 
-    /// All acts, oldest first. The number in their keys has no fixed length, so DynamoDB's order is
-    /// another one.
+    /// Returns all acts, the oldest first. The version in their sort keys has no fixed length, so DynamoDB
+    /// sorts them in another order.
     pub(super) async fn all_acts(&self, lock: &LockKey) -> Result<Vec<Act>, StoreError> {
         let mut acts: Vec<Act> = Vec::new();
         let mut start = None;
@@ -89,13 +89,13 @@ impl DynamoStore {
     }
 }
 
-/// The entry of a run; `None` for a damaged one, which must not hide the others.
+/// Returns the run of an entry, or `None` for a damaged entry, which must not hide the others.
 fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
     let run = token(lock, item).and_then(|token| decode::run(lock, &RunId::Token(token), item));
     unless_damaged(lock, run)
 }
 
-/// The act of an item; `None` for a damaged one.
+/// Returns the act of an entry, or `None` for a damaged entry.
 fn readable_act(lock: &LockKey, item: &Attributes) -> Option<Act> {
     let name = format!("{lock}/{}", item::ACT);
     let reader = Reader::new(&name, item);
@@ -108,6 +108,7 @@ fn readable_act(lock: &LockKey, item: &Attributes) -> Option<Act> {
     unless_damaged(lock, act)
 }
 
+/// Returns the entry. A damaged entry is logged and returns `None`.
 fn unless_damaged<T>(lock: &LockKey, entry: Result<T, StoreError>) -> Option<T> {
     if let Err(error) = &entry {
         tracing::error!(event = "history_entry_skipped", %lock, %error, "the history skips an entry that it cannot read");
@@ -115,7 +116,7 @@ fn unless_damaged<T>(lock: &LockKey, entry: Result<T, StoreError>) -> Option<T> 
     entry.ok()
 }
 
-/// The token in the key of an entry.
+/// Returns the fencing token in the sort key of an entry.
 fn token(lock: &LockKey, key: &Attributes) -> Result<FencingToken, StoreError> {
     let name = format!("{lock}/{}", item::RUN_OF_TOKEN);
     let reader = Reader::new(&name, key);

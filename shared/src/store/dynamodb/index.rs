@@ -1,9 +1,8 @@
 //! The sweep's index: the locks that are due.
 //!
-//! The index is sparse: a lock that is not due has no `shard` and no `dueAt`, and costs the sweep
-//! nothing. It may lag behind the table, so an entry is a reason to read the record and no fact.
-//! One that lags and is no longer due costs a read; one that is not there yet is found by the next
-//! sweep.
+//! The index is sparse: a lock that is never due has no `shard` and no `dueAt`, and costs the sweep nothing.
+//! The index may lag behind the table, so an entry is only a reason to read the record. An entry that is out
+//! of date costs one read. A lock whose entry is not there yet is found by the next sweep.
 
 use super::DynamoStore;
 use super::error::store_error;
@@ -16,7 +15,8 @@ use lockstep_core::store::{DUE_PAGE, DueLock, DuePage, StoreError};
 use std::mem;
 
 impl DynamoStore {
-    /// One page of the index, which ends with an entry that can be read, or at the end of the shard.
+    /// Returns one page of the index, which ends with a readable entry or at the end of the shard.
+    ///
     /// Reads of an index are eventually consistent
     /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html>).
     pub(super) async fn due_page(
@@ -40,7 +40,8 @@ impl DynamoStore {
                 }
             }
             let last = sent.last_evaluated_key.filter(|key| !key.is_empty());
-            // The next page begins behind the last lock, so it counts the entries behind that.
+            // The next page begins after the last lock of this page, and counts the unreadable entries after
+            // it.
             if last.is_some() && !page.locks.is_empty() {
                 page.next = page.locks.last().cloned();
                 return Ok(page);
@@ -53,7 +54,7 @@ impl DynamoStore {
         }
     }
 
-    /// One request, in the order of `dueAt`: the longest due first.
+    /// Sends one Query. Its entries are in the order of `dueAt`: the lock that is due longest comes first.
     async fn query_due(
         &self,
         shard: u8,
@@ -86,7 +87,7 @@ impl DynamoStore {
     }
 }
 
-/// The key of an entry of the index has that of the record in the table with it.
+/// Returns the key of an index entry, which includes the key of the record in the table.
 fn start_key(shard: u8, after: &DueLock) -> Attributes {
     let mut key = item::record_key(&after.lock);
     key.insert("shard".into(), item::shard_value(shard));
@@ -94,13 +95,13 @@ fn start_key(shard: u8, after: &DueLock) -> Attributes {
     key
 }
 
-/// The lock of an index entry; `None` for a damaged one, which must not keep the sweep from the
-/// others of its shard. Requests to its lock fail with the same fault.
+/// Returns the lock of an index entry. A damaged entry is logged and returns `None`, because it must not keep
+/// the sweep from the other locks of its shard. Requests to its lock fail with the same error.
 fn readable(key: &Attributes) -> Option<DueLock> {
     let lock = due_lock(key);
     if let Err(error) = &lock {
         let of = key.get("pk").and_then(|name| name.as_s().ok());
-        tracing::error!(event = "record_skipped", lock = of, %error, "unreadable entry of the index skipped");
+        tracing::error!(event = "record_skipped", lock = of, %error, "the sweep skips an index entry that it cannot read");
     }
     lock.ok()
 }

@@ -1,9 +1,9 @@
-//! Records, runs and waiters as items: names, keys, values.
+//! Writes records, runs and waiters as items: their names, keys and values.
 //!
-//! Times are milliseconds since 1970 and lengths are milliseconds, as numbers, so that conditions
-//! can compare and updates can add them. An attribute that a version adds is optional: items of
-//! before lack it, and functions of before leave it as it is, since they update by attribute. A
-//! rollback finds every item readable.
+//! Points in time are milliseconds since 1970, and lengths of time are milliseconds. Both are numbers, so
+//! that conditions can compare them and updates can add them. An attribute that a version adds is optional:
+//! items written by earlier versions lack it, and functions of earlier versions keep it, because they update
+//! single attributes. So every item is readable after a rollback.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep_core::domain::{
@@ -16,46 +16,46 @@ use std::collections::HashMap;
 /// The attributes of one item.
 pub(super) type Attributes = HashMap<String, AttributeValue>;
 
-/// The layout that this version writes, and the only one it reads.
+/// The schema number that this version writes, and the only one that it reads.
 pub(super) const SCHEMA: u64 = 1;
-/// The sweep's index: only records with holders or waiters have its two attributes.
+/// The sweep's index. Only records that the sweep has to check have its two attributes, `shard` and `dueAt`.
 pub(super) const INDEX: &str = "due";
 /// The index of all locks, by shard and name.
 pub(super) const LOCKS_INDEX: &str = "locks";
-/// The partition key of [`LOCKS_INDEX`], which only records have: the lock's shard. It is set with
-/// every write and never changes, so only the first write of a record writes to the index.
+/// The partition key of [`LOCKS_INDEX`]: the lock's shard. Only records have it. Every write sets it, and its
+/// value never changes, so only the first write of a record writes to the index.
 pub(super) const LOCK_SHARD: &str = "lockShard";
-/// When a pause is over, in milliseconds; only of a paused lock.
+/// When a pause ends, in milliseconds since 1970. Only a paused lock has it.
 pub(super) const PAUSED_UNTIL: &str = "pausedUntil";
-/// When a run last succeeded, and when one last failed, in milliseconds.
+/// When a run last succeeded, and when a run last failed, in milliseconds since 1970.
 pub(super) const LAST_SUCCESS: &str = "lastSuccessAt";
 pub(super) const LAST_FAILURE: &str = "lastFailureAt";
-/// How often a run is expected to succeed, in milliseconds; of a record, a lease and a waiter.
+/// How often a run is expected to succeed, in milliseconds. Records, leases and waiters have it.
 pub(super) const EXPECT_EVERY: &str = "expectMs";
-/// When a waiter registered first.
+/// When a waiter first registered.
 pub(super) const QUEUED_AT: &str = "queuedAt";
-/// Of a waiter, whose run keys are kept for another time than its runs.
+/// How long the run key of a waiter is kept, if that differs from the retention of the history.
 pub(super) const KEY_RETENTION: &str = "keyRetentionMs";
-/// When that time began, and when a success was found missing, in milliseconds.
+/// Since when a success is expected, and when one was found missing, in milliseconds since 1970.
 pub(super) const EXPECT_FROM: &str = "expectFrom";
 pub(super) const MISSED_AT: &str = "missedAt";
 pub(super) const OPEN: &str = "open";
 pub(super) const PAUSED: &str = "paused";
 pub(super) const FROZEN: &str = "frozen";
 pub(super) const RECORD: &str = "lock";
-/// Prefix of the sort key of a run; its token follows.
+/// Prefix of the sort key of a run, which its fencing token follows.
 pub(super) const RUN_OF_TOKEN: &str = "run#token/";
-/// Prefix of the sort key of an act; the version that it wrote follows.
+/// Prefix of the sort key of an act, which the version of the record that the act wrote follows.
 pub(super) const ACT: &str = "run#act/";
 
-/// What happens to a stale holder, as it is written; a missing attribute means the first.
+/// The words of the stale policies. A missing attribute stands for the first one.
 pub(super) const STALE: [(StalePolicy, &str); 3] = [
     (StalePolicy::Terminate, "terminate"),
     (StalePolicy::Yield, "yield"),
     (StalePolicy::Hold, "hold"),
 ];
 
-/// Why a holder is ending, as it is written.
+/// The words for why a holder is ending.
 pub(super) const OVER: &str = "over";
 pub(super) const STOPPED: &str = "stopped";
 
@@ -67,27 +67,27 @@ pub(super) fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-/// The key of the record.
+/// Returns the key of the record.
 pub(super) fn record_key(lock: &LockKey) -> Attributes {
     key(lock, RECORD)
 }
 
-/// The key of a run.
+/// Returns the key of a run.
 pub(super) fn run_key(lock: &LockKey, id: &RunId) -> Attributes {
     key(lock, &run_name(id))
 }
 
-/// The key of a waiter's side item.
+/// Returns the key of a waiter's side item.
 pub(super) fn waiter_key(lock: &LockKey, id: &WaiterId) -> Attributes {
     key(lock, &waiter_name(id))
 }
 
-/// The value of a lock's shard in the sweep's index.
+/// Returns the value of a lock's shard in the indexes.
 pub(super) fn shard_value(number: u8) -> AttributeValue {
     text(&number.to_string())
 }
 
-/// The record as an item.
+/// Returns the record as an item.
 pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let leases = record.holders.iter();
     let holders = leases.map(|(holder, lease)| (holder.to_string(), lease_value(lease)));
@@ -96,7 +96,8 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let (mode, note) = mode_words(&record.gate.mode);
     let until = record.gate.mode.pause_end().map(|end| number(end.millis()));
     let due = record.due.map(|due| number(due.millis()));
-    // In the sweep's index only while it is due, in the index of all locks always.
+    // A record is always in the index of all locks, and in the sweep's index only while the sweep has to
+    // check it.
     let of_shard = shard_value(shard(lock));
     let shard = record.due.map(|_| of_shard.clone());
     let mut item = record_key(lock);
@@ -125,7 +126,7 @@ pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     item
 }
 
-/// The attributes of an expectation, with `None` for those that a record lacks.
+/// Returns the attributes of an expectation, with `None` for those that the record must not have.
 pub(super) fn expectation_values(
     expectation: Option<&Expectation>,
 ) -> [(&'static str, Option<AttributeValue>); 3] {
@@ -145,18 +146,18 @@ pub(super) fn integer(number: i64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-/// A lease as a value in the record's `holders`.
+/// Returns a lease as a value in the record's `holders`.
 pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
     AttributeValue::M(given(lease_values(lease)).collect())
 }
 
-/// The attributes of a lease, with `None` for those that it lacks. Lengths are in milliseconds
-/// because DynamoDB adds numbers but does not multiply them: a renewal is
-/// `expiresAt = now + leaseMs`.
+/// Returns the attributes of a lease, with `None` for those that it must not have. Lengths are in
+/// milliseconds, because an update expression can add numbers but not multiply them: a renewal is `expiresAt
+/// = now + leaseMs`.
 pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 26] {
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
-        // A lease from before this attribute existed stays without it.
+        // A lease written by an earlier version does not have this attribute, and stays without it.
         let since = (call.since != Timestamp::default()).then(|| number(call.since.millis()));
         AttributeValue::M(given([("taskToken", token), ("since", since)]).collect())
     });
@@ -195,8 +196,9 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
     ]
 }
 
-/// The attributes of a waiter's side item, with `None` for those that it lacks. `ttl` only cleans up after
-/// registrations that arrive late: a waiting state registers again every two hours at the latest.
+/// Returns the attributes of a waiter's side item, with `None` for those that it must not have. `ttl` only
+/// removes items of registrations that arrive late: a waiting state registers again every two hours at the
+/// latest.
 pub(super) fn waiter_values(waiter: &Waiter) -> Vec<(&'static str, Option<AttributeValue>)> {
     const GONE_AFTER: u64 = 86_400;
     let terms = &waiter.terms;
@@ -240,12 +242,12 @@ pub(super) fn waiter_values(waiter: &Waiter) -> Vec<(&'static str, Option<Attrib
     values
 }
 
-/// The number of redrives; 0 is a missing attribute.
+/// Returns the number of redrives, or `None` for 0, which is not written.
 fn redrives(count: u32) -> Option<AttributeValue> {
     (count > 0).then(|| number(count.into()))
 }
 
-/// The mode's word, and the note that goes with it.
+/// Returns the word of a mode, and its note.
 pub(super) fn mode_words(mode: &Mode) -> (&'static str, Option<&str>) {
     match mode {
         Mode::Open => (OPEN, None),
@@ -254,8 +256,9 @@ pub(super) fn mode_words(mode: &Mode) -> (&'static str, Option<&str>) {
     }
 }
 
-/// The attributes of a run: those that it has, and those that it lacks. The task's are left as they
-/// are if the run has none. `ttl` only cleans up: no decision reads it.
+/// Returns the attributes of a run: those that it has, and those that it must not have. If the run has no
+/// task, neither list has the attributes of a task, so the item keeps them. `ttl` only removes old items, and
+/// no decision reads it.
 pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec<&'static str>) {
     let end = run.end.as_ref();
     let retain_until = end.map(|end| end.retain_until.millis());
@@ -307,7 +310,7 @@ pub(super) fn run_values(run: &Run) -> (Vec<(&'static str, AttributeValue)>, Vec
     (has, has_not)
 }
 
-/// The attributes of an act, in the layout of an ended run. `ttl` only cleans up.
+/// Returns the attributes of an act, in the layout of an ended run. `ttl` only removes old items.
 pub(super) fn act_values(act: &Act) -> Vec<(&'static str, AttributeValue)> {
     let retain_until = act.retain_until.millis();
     let note = act.note.as_deref().map(text);
@@ -324,7 +327,7 @@ pub(super) fn act_values(act: &Act) -> Vec<(&'static str, AttributeValue)> {
     values.into_iter().chain(note).collect()
 }
 
-/// The word of a cause. An eviction is a stop with the attribute `evicted`.
+/// Returns the word of a cause. An eviction is a stop with the attribute `evicted`.
 fn ending_word(cause: &EndingCause) -> AttributeValue {
     text(match cause {
         EndingCause::Over => OVER,
@@ -332,17 +335,17 @@ fn ending_word(cause: &EndingCause) -> AttributeValue {
     })
 }
 
-/// `None` for the default policy, which is not written.
+/// Returns the word of a policy, or `None` for the default policy, which is not written.
 fn stale_word(stale: StalePolicy) -> Option<&'static str> {
     let word = STALE.iter().skip(1).find(|(known, _)| *known == stale);
     word.map(|(_, word)| *word)
 }
 
-/// The value of `work` where it is the states of the holder's own execution.
+/// The value of `work` if the work is the states of the holder's own execution.
 pub(super) const STATES: &str = "states";
 
-/// All attributes of all kinds of work: those of other kinds have to be absent, also after an
-/// update.
+/// Returns the attributes of all kinds of work, with `None` for those of other kinds, which have to be absent
+/// also after an update.
 fn work_values(work: Option<&Work>) -> [(&'static str, Option<AttributeValue>); 5] {
     let (tasks, machine) = match work {
         Some(Work::Tasks(tasks)) => (Some(tasks), None),
@@ -368,7 +371,7 @@ pub(super) fn length(length: Seconds) -> AttributeValue {
     number(length.millis())
 }
 
-/// The sort key of a run.
+/// Returns the sort key of a run.
 pub(super) fn run_name(id: &RunId) -> String {
     match id {
         RunId::Key(key) => format!("run#key/{}", key.as_str()),
@@ -376,12 +379,12 @@ pub(super) fn run_name(id: &RunId) -> String {
     }
 }
 
-/// The key of an act.
+/// Returns the key of an act.
 pub(super) fn act_key(lock: &LockKey, version: u64) -> Attributes {
     key(lock, &format!("{ACT}{version}"))
 }
 
-/// The sort key of a waiter's side item.
+/// Returns the sort key of a waiter's side item.
 pub(super) fn waiter_name(id: &WaiterId) -> String {
     format!("waiter#{id}")
 }
@@ -390,13 +393,13 @@ fn key(lock: &LockKey, sort: &str) -> Attributes {
     named([("pk", text(lock.as_str())), ("sk", text(sort))])
 }
 
-/// Attributes that are always there.
+/// Returns attributes that are always written.
 fn named<const N: usize>(pairs: [(&str, AttributeValue); N]) -> Attributes {
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// Attributes of which some may be missing. DynamoDB's NULL is never written: absence is the only
-/// way to have no value.
+/// Returns the attributes that have a value. An attribute without a value is not written; DynamoDB's NULL is
+/// never used.
 fn given<const N: usize>(
     pairs: [(&'static str, Option<AttributeValue>); N],
 ) -> impl Iterator<Item = (String, AttributeValue)> + use<N> {

@@ -1,7 +1,7 @@
 //! The index of all locks.
 //!
-//! Every record is in it, idle ones too, under the shard that it has in the sweep's index. A page
-//! pays for the shards with a request to each of them.
+//! The index has every record, also of an idle lock, under the same shard as in the sweep's index. A page of
+//! locks costs one request to each shard.
 
 use super::DynamoStore;
 use super::error::store_error;
@@ -12,16 +12,16 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lockstep_core::domain::LockKey;
 use lockstep_core::store::{LOCKS_PAGE, LocksPage, SHARDS, StoreError};
 
-/// Shards that are read at once. Each needs a connection of its own, whose handshake costs a cold function more than the
-/// wait for a second round.
+/// Number of shards that are read at once. Each needs its own connection, and to a cold function the
+/// handshakes of more connections cost more than the wait for a second round.
 const AT_ONCE: usize = 4;
 
 /// The locks of one shard, and whether there are more.
 type ShardPage = (Vec<LockKey>, bool);
 
 impl DynamoStore {
-    /// One page: a request to each shard, whose answers are merged by name. A shard that has more
-    /// locks has returned as many as the page takes, so no lock of the page is missing.
+    /// Returns one page: sends a request to each shard, and merges the answers by name. A shard that has more
+    /// locks than it returned has returned as many as the page takes, so no lock of the page is missing.
     pub(super) async fn locks_page(
         &self,
         prefix: &str,
@@ -40,7 +40,7 @@ impl DynamoStore {
         Ok(LocksPage { locks, more })
     }
 
-    /// Its reads are eventually consistent: an index has no others
+    /// Reads the locks of one shard. Reads of an index are eventually consistent
     /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html>).
     async fn locks_of_shard(
         &self,
@@ -76,8 +76,8 @@ impl DynamoStore {
     }
 }
 
-/// The smallest and the largest text that may be the name of such a lock. All characters of a name
-/// are above the space and below the tilde.
+/// Returns bounds that hold exactly the names that begin with `prefix` and come after `after`. All characters
+/// of a name are above the space and below the tilde.
 fn bounds(prefix: &str, after: Option<&LockKey>) -> (String, String) {
     let from = match prefix {
         "" => " ".to_owned(),
@@ -89,7 +89,7 @@ fn bounds(prefix: &str, after: Option<&LockKey>) -> (String, String) {
     (low.min(high.clone()), high)
 }
 
-/// The lock of an entry. A name that breaks the rule of names was not written by Lockstep.
+/// Returns the lock of an entry. A name that breaks the rule for names was not written by Lockstep.
 fn lock_in(key: &Attributes) -> Result<LockKey, StoreError> {
     let reader = Reader::new(LOCKS_INDEX, key);
     let lock = LockKey::new(reader.text("pk")?);

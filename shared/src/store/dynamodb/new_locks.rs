@@ -1,6 +1,6 @@
-//! What closes locks that have no record yet: the pause of all locks.
+//! The pause of all locks, as it applies to locks that have no record yet.
 //!
-//! Their first acquire reads it, before it writes the record. No other request does.
+//! The first acquire of a lock reads it, before it writes the record. No other request reads it.
 
 use super::error::store_error;
 use super::item::{self, Attributes, PAUSED_UNTIL, SCHEMA, number, text};
@@ -10,14 +10,15 @@ use aws_sdk_dynamodb::types::ReturnValue;
 use lockstep_core::domain::Mode;
 use lockstep_core::store::StoreError;
 
-/// Its partition key, which no lock can have.
+/// The partition key of the item. No lock can have this name.
 const PARTITION: &str = "#new-locks";
 
-/// Its sort key.
+/// The sort key of the item.
 const SORT: &str = "gate";
 
 impl DynamoStore {
-    /// What closes new locks; `None` if nothing does, and for a caller whose policy has its own locks only.
+    /// Returns the mode that new locks begin with. Returns `None` if no pause of all locks is set, or if the
+    /// caller's policy allows only its own locks.
     pub(super) async fn mode_of_new_locks(&self) -> Result<Option<Mode>, StoreError> {
         match self.get(key()).await {
             Ok(item) => item.map(|item| mode_in(&item)).transpose(),
@@ -25,7 +26,7 @@ impl DynamoStore {
                 tracing::warn!(
                     event = "new_locks_not_read",
                     why,
-                    "whether new locks are paused is not known"
+                    "whether new locks are paused is not known; the lock begins open"
                 );
                 Ok(None)
             }
@@ -33,7 +34,7 @@ impl DynamoStore {
         }
     }
 
-    /// Closes new locks, or opens them. Returns what closed them before.
+    /// Sets the mode that new locks begin with, or removes it. Returns the mode from before.
     pub(super) async fn set_mode_of_new_locks(
         &self,
         mode: Option<&Mode>,

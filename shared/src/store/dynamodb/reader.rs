@@ -1,4 +1,4 @@
-//! Strict reading of an item: nothing is guessed, and every fault names its attribute.
+//! Reads an item strictly: no value is guessed, and every error names its attribute.
 
 use super::item::Attributes;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -13,14 +13,14 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `map`, the attributes of the item with the name `item`: its partition key and
-    /// sort key.
+    /// Creates a reader of `map`, the attributes of an item. `item` is the name of the item in errors: its
+    /// partition key and sort key.
     pub(super) fn new(item: &'a str, map: &'a Attributes) -> Self {
         let path = String::new();
         Self { item, path, map }
     }
 
-    /// The fault of one attribute. A `problem` never quotes a value: it may be a secret.
+    /// Returns the error for one attribute. A `problem` never quotes the value, which may be a secret.
     pub(super) fn corrupt(&self, attribute: &str, problem: impl Into<String>) -> StoreError {
         StoreError::Corrupt {
             item: self.item.to_owned(),
@@ -29,17 +29,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The names of the attributes.
+    /// Returns the names of the attributes.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a String> + use<'a> {
         self.map.keys()
     }
 
-    /// Whether the attribute exists.
+    /// Returns whether the attribute exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub(super) fn number(&self, name: &str) -> Result<u64, StoreError> {
         let AttributeValue::N(number) = self.value(name)? else {
             return Err(self.corrupt(name, "is not a number"));
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.corrupt(name, "is not a whole number from 0 up"))
     }
 
-    /// A whole number that may be below 0.
+    /// Reads a whole number that may be below 0.
     pub(super) fn integer(&self, name: &str) -> Result<i64, StoreError> {
         let AttributeValue::N(number) = self.value(name)? else {
             return Err(self.corrupt(name, "is not a number"));
@@ -59,12 +59,12 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.corrupt(name, "is not a whole number"))
     }
 
-    /// A whole number that may be below 0, or nothing.
+    /// Reads a whole number that may be below 0, if the attribute exists.
     pub(super) fn integer_if_any(&self, name: &str) -> Result<Option<i64>, StoreError> {
         self.has(name).then(|| self.integer(name)).transpose()
     }
 
-    /// A length of time in milliseconds, of whole seconds.
+    /// Reads a length of time: whole seconds, in milliseconds.
     pub(super) fn length(&self, name: &str) -> Result<Seconds, StoreError> {
         let millis = self.number(name)?;
         let seconds = u32::try_from(millis / 1000)
@@ -75,17 +75,17 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.corrupt(name, "is not a number of whole seconds"))
     }
 
-    /// A length of time, or nothing.
+    /// Reads a length of time, if the attribute exists.
     pub(super) fn length_if_any(&self, name: &str) -> Result<Option<Seconds>, StoreError> {
         self.has(name).then(|| self.length(name)).transpose()
     }
 
-    /// A point in time, or nothing.
+    /// Reads a point in time, if the attribute exists.
     pub(super) fn time_if_any(&self, name: &str) -> Result<Option<Timestamp>, StoreError> {
         self.has(name).then(|| self.time(name)).transpose()
     }
 
-    /// A point in time.
+    /// Reads a point in time.
     pub(super) fn time(&self, name: &str) -> Result<Timestamp, StoreError> {
         let millis = self.number(name)?;
         if millis > Timestamp::MAX.millis() {
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         Ok(Timestamp::from_millis(millis))
     }
 
-    /// A text.
+    /// Reads a text.
     pub(super) fn text(&self, name: &str) -> Result<&'a str, StoreError> {
         match self.value(name)? {
             AttributeValue::S(text) => Ok(text),
@@ -102,12 +102,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text, or nothing.
+    /// Reads a text, if the attribute exists.
     pub(super) fn text_if_any(&self, name: &str) -> Result<Option<&'a str>, StoreError> {
         self.has(name).then(|| self.text(name)).transpose()
     }
 
-    /// A map.
+    /// Returns a reader of the attributes in a map.
     pub(super) fn map(&self, name: &str) -> Result<Self, StoreError> {
         match self.value(name)? {
             AttributeValue::M(map) => Ok(Self {

@@ -7,17 +7,18 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use lockstep_core::store::StoreError;
 
-/// Its partition key: no lock can have this name, and the policies of containers deny it.
+/// The partition key of the item with the key. No lock can have this name, and the policies of containers
+/// deny it.
 const PARTITION: &str = "#token-key";
 
-/// The attribute that contains it.
+/// The attribute that contains the key.
 const KEY: &str = "tokenKey";
 
 impl DynamoStore {
-    /// The key of this table. If it has none, `fresh` becomes its key.
+    /// Returns the key of this table. If the table has none, `fresh` becomes its key.
     ///
     /// # Errors
-    /// [`StoreError`] when the table does not answer, or has a key of another length.
+    /// [`StoreError`] if the table does not answer, or has a key of another length.
     pub async fn token_key<const N: usize>(&self, fresh: [u8; N]) -> Result<[u8; N], StoreError> {
         let there = self.get(item_key()).await?;
         let there = match there {
@@ -33,7 +34,8 @@ impl DynamoStore {
         })
     }
 
-    /// Stores `fresh` unless a key exists. Two functions that do so at once both get the first key.
+    /// Stores `fresh` unless the table has a key. If two functions do so at the same time, both get the key
+    /// that was written first.
     async fn keep(&self, fresh: &[u8]) -> Result<Attributes, StoreError> {
         let fresh = AttributeValue::B(Blob::new(fresh));
         let sent = self

@@ -1,11 +1,11 @@
-//! A record and its runs in one transaction.
+//! Writes a record and its runs in one transaction.
 //!
-//! The end of a grant is in the history and on the marker of its key in the same moment in which
-//! its permit is free. With two writes, a crash between them would either forget a success, which
-//! could then run twice, or record the end of a run that still holds the lock.
+//! The transaction frees the permit, and at the same time writes the end of the run to the history and to the
+//! item of its run key. With two writes, a crash between them would either lose a success, so that the run
+//! could be repeated, or record the end of a run that still holds its permit.
 //!
 //! A transaction returns no new values. So a change that has to be read back
-//! ([`Change::read_back`](lockstep_core::domain::Change::read_back)) is one of the record alone.
+//! ([`Change::read_back`](lockstep_core::domain::Change::read_back)) changes the record alone.
 //!
 //! ```text
 //!  actions   record │ run … run │ act │ side item of a waiter
@@ -24,9 +24,8 @@ use lockstep_core::domain::{Act, Change, LockKey, RunGuard, RunWrite, Update, Wa
 use lockstep_core::store::{Commit, Found, StoreError};
 
 impl DynamoStore {
-    /// Writes `change` with TransactWriteItems. The SDK gives every call its own
-    /// `ClientRequestToken` and keeps it over its retries, so a retry after a lost response
-    /// succeeds without a second write.
+    /// Writes `change` with TransactWriteItems. The SDK gives every call its own `ClientRequestToken` and
+    /// keeps it for its retries, so a retry after a lost response succeeds without a second write.
     pub(super) async fn transact(
         &self,
         lock: &LockKey,
@@ -59,8 +58,8 @@ impl DynamoStore {
                     Some(error) => Err(error),
                     None => {
                         let reasons = cancelled.cancellation_reasons();
-                        // A change without an update of the record has no action, and so no reason,
-                        // for it.
+                        // A change that does not update the record has no action for the record, and so no
+                        // reason.
                         let (record, rest) = reasons.split_at(first_run.min(reasons.len()));
                         found_in(lock, change, record.first(), rest)
                     }
@@ -71,7 +70,7 @@ impl DynamoStore {
         }
     }
 
-    /// The action on the record; `None` for a change that leaves it as it is.
+    /// Returns the action on the record, or `None` for a change that does not update the record.
     fn record_action(
         &self,
         lock: &LockKey,
@@ -94,7 +93,8 @@ impl DynamoStore {
             .map(Some)
     }
 
-    /// The action on one run. An update and no put: a task that was noted earlier stays.
+    /// Returns the action on one run. It is an update and not a put, so that a task that was noted earlier is
+    /// kept.
     fn run_action(
         &self,
         lock: &LockKey,
@@ -108,8 +108,10 @@ impl DynamoStore {
         self.update_action(key, update, Some(condition), expression)
     }
 
-    /// The action on an act. An update like all others: heartbeat may not put items. It has no condition: its key is the
-    /// version that the record's own condition names, and a record that was put back from a backup has versions again.
+    /// Returns the action on an act. It is an update and not a put, because heartbeat may not put items.
+    ///
+    /// It has no condition. The version in its key is guarded by the condition of the record, and a record
+    /// that was restored from a backup repeats versions.
     fn act_action(&self, lock: &LockKey, act: &Act) -> Result<TransactWriteItem, StoreError> {
         let mut expression = Expression::default();
         let update = expression::act_update(act, &mut expression);
@@ -117,8 +119,8 @@ impl DynamoStore {
         self.update_action(key, update, None, expression)
     }
 
-    /// The deletion of a side item. Its failure returns no item: what the waiter has registered
-    /// since is read again by the next decision.
+    /// Returns the deletion of a side item. A failure does not return the item: the next decision reads again
+    /// what the waiter has registered since.
     fn waiter_action(
         &self,
         lock: &LockKey,
@@ -179,8 +181,8 @@ impl DynamoStore {
     }
 }
 
-/// The items that the guards of a cancelled transaction return. Reasons are in the order of the
-/// actions.
+/// Returns the conflict of a cancelled transaction, with the items that its failed guards return. The reasons
+/// are in the order of the actions.
 fn found_in(
     lock: &LockKey,
     change: &Change,

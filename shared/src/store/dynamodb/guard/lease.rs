@@ -1,15 +1,15 @@
-//! The clauses about one holder's lease.
+//! Renders the clauses about the lease of one holder.
 //!
-//! A holder's name is a part of the path, `holders.<name>`. If it is not in the map, the whole path
-//! is missing: `attribute_not_exists` is then true of each attribute of a lease that does not
-//! exist, so clauses about an absent attribute require the lease as well.
+//! The name of a holder is a part of the path, `holders.<name>`. If the map does not have the holder, the
+//! whole path is missing, and `attribute_not_exists` is true for each attribute of the lease. So a clause
+//! about an absent attribute also requires that the lease exists.
 
 use super::super::expression::Expression;
 use super::super::item::{STALE, STATES, lease_values};
 use super::term::{all, is_type, missing, missing_or, number_is, text_is};
 use lockstep_core::domain::{FencingToken, HolderId, Lease, RunKey, Seconds, Timestamp};
 
-/// The holder holds the grant with this token, and its lease can be read.
+/// Returns the condition that the holder holds the grant with this token, and that its lease can be read.
 ///
 /// ```text
 ///  token      the grant itself: equal, so it is there and a number
@@ -66,7 +66,8 @@ pub(super) fn lease_is(holder: &HolderId, token: FencingToken, e: &mut Expressio
     all(&clauses)
 }
 
-/// Compares by attribute: one that a newer version added does not make it another lease.
+/// Returns the condition that the lease is equal to `lease`. It compares single attributes, so an attribute
+/// that a newer version added makes no difference.
 pub(super) fn lease_same(holder: &HolderId, lease: &Lease, e: &mut Expression) -> String {
     let clauses = lease_values(lease).into_iter().map(|(name, value)| {
         let path = ["holders", holder.as_str(), name];
@@ -81,7 +82,7 @@ pub(super) fn lease_same(holder: &HolderId, lease: &Lease, e: &mut Expression) -
     all(&clauses.collect::<Vec<_>>())
 }
 
-/// The run key that the request names is the one that the lease has, or both have none.
+/// Returns the condition that the lease has the run key `key`, or none if `key` is `None`.
 pub(super) fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expression) -> String {
     let path = ["holders", holder.as_str(), "runKey"];
     match key {
@@ -90,19 +91,20 @@ pub(super) fn run_key_is(holder: &HolderId, key: Option<&RunKey>, e: &mut Expres
     }
 }
 
-/// The holder exists, and its lease has no attribute `name`.
+/// Returns the condition that the holder exists, and that its lease has no attribute `name`.
 pub(super) fn lacks(holder: &HolderId, name: &str, e: &mut Expression) -> String {
     let path = ["holders", holder.as_str(), name];
     all(&[is_type(e, &path[..2], "M"), missing(e, &path)])
 }
 
-/// The lease ends at `end` or before.
+/// Returns the condition that the lease ends at `end` or before.
 pub(super) fn ends_by(holder: &HolderId, end: Timestamp, e: &mut Expression) -> String {
     let expires_at = e.path(&["holders", holder.as_str(), "expiresAt"]);
     format!("{expires_at} <= {}", e.number(end.millis()))
 }
 
-/// The run is neither over its time nor without progress for too long: no attribute means no limit.
+/// Returns the condition that the run exceeds neither its time limit nor its time without progress. A missing
+/// attribute means no limit.
 pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -> String {
     let holder = holder.as_str();
     let lease = is_type(e, &["holders", holder], "M");
@@ -115,7 +117,7 @@ pub(super) fn not_spent(holder: &HolderId, now: Timestamp, e: &mut Expression) -
     format!("{lease} AND {}", all(&ends))
 }
 
-/// The limit is the one that the caller computed `stallsAt` from.
+/// Returns the condition that the lease has the limit `most`, from which the caller computed `stallsAt`.
 pub(super) fn no_progress_is(
     holder: &HolderId,
     most: Option<Seconds>,
@@ -128,8 +130,8 @@ pub(super) fn no_progress_is(
     }
 }
 
-/// The progress differs from what is known. The same again must not restart the time without
-/// progress.
+/// Returns the condition that `progress` differs from the progress of the lease. The same progress must not
+/// restart the time without progress.
 pub(super) fn progress_is_not(holder: &HolderId, progress: &str, e: &mut Expression) -> String {
     let path = ["holders", holder.as_str(), "progress"];
     let (lease, none) = (is_type(e, &path[..2], "M"), missing(e, &path));

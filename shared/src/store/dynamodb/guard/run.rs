@@ -1,4 +1,4 @@
-//! The guards of run items.
+//! Renders the guards of run items.
 //!
 //! ```text
 //!  marker   none ── NotTaken ──▶ open ── OpenFor ──▶ ended ── NotTaken ──▶ open, by the next run
@@ -6,15 +6,15 @@
 //!  entry    none ── OpenFor ───▶ ended ── EndedUnder ──▶ open, by a redrive
 //! ```
 //!
-//! An item that is neither open nor ended by all its attributes satisfies no guard: the conflict
-//! returns it, and it is reported as damaged.
+//! An item whose attributes are neither those of an open run nor those of an ended one fails every guard. The
+//! conflict returns it, and the reader reports it as damaged.
 
 use super::super::expression::Expression;
 use super::super::item::SCHEMA;
 use super::term::{all, is_type, missing, missing_or, number_is};
 use lockstep_core::domain::{FencingToken, RunGuard, RunOutcome, Timestamp};
 
-/// The condition expression of a run's guard.
+/// Returns the condition expression of a run's guard.
 pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> String {
     match guard {
         RunGuard::NotTaken(now) => format!("{} OR ({})", missing(e, &["pk"]), over(now, e)),
@@ -34,7 +34,8 @@ pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> St
     }
 }
 
-/// Only a word that this version knows: what another one means for the run key is not known.
+/// Returns the condition that this version knows the outcome. What any other outcome means for the run key is
+/// not known.
 fn any_outcome(e: &mut Expression) -> String {
     let words = RunOutcome::ALL
         .map(|outcome| e.text(outcome.as_str()))
@@ -42,7 +43,8 @@ fn any_outcome(e: &mut Expression) -> String {
     format!("{} IN ({words})", e.path(&["outcome"]))
 }
 
-/// An ended run that leaves its key free: it did not succeed, or its success is past its retention.
+/// Returns the condition that an ended run leaves its run key free: it did not succeed, or the retention of
+/// its success is over.
 fn over(now: Timestamp, e: &mut Expression) -> String {
     let outcome = e.path(&["outcome"]);
     let others = RunOutcome::ALL
@@ -60,7 +62,7 @@ fn over(now: Timestamp, e: &mut Expression) -> String {
     all(&clauses)
 }
 
-/// The attributes of every ended run, with their types.
+/// Returns the conditions that an item has the attributes of an ended run, with their types.
 fn ended_well(e: &mut Expression) -> Vec<String> {
     let mut clauses = vec![
         number_is(e, &["schema"], SCHEMA),
@@ -75,7 +77,7 @@ fn ended_well(e: &mut Expression) -> Vec<String> {
     clauses
 }
 
-/// The run of this grant, without any attribute of an end.
+/// Returns the condition that the item is the run of this grant, and has no attribute of an end.
 fn running_under(token: FencingToken, e: &mut Expression) -> String {
     let clauses = [
         number_is(e, &["schema"], SCHEMA),

@@ -1,9 +1,9 @@
-//! The terms that conditions are made of.
+//! Renders the terms of conditions.
 
 use super::super::expression::Expression;
 use super::super::item::integer;
 
-/// Clauses with an OR inside have to bring their own parentheses.
+/// Joins `clauses` with AND. A clause that contains an OR needs its own parentheses.
 pub(super) fn all(clauses: &[String]) -> String {
     clauses.join(" AND ")
 }
@@ -16,12 +16,13 @@ pub(super) fn is_type(e: &mut Expression, path: &[&str], of: &str) -> String {
     format!("attribute_type({}, {})", e.path(path), e.text(of))
 }
 
-/// An optional attribute: absent, or of its type.
+/// Returns the condition that an optional attribute is absent, or of its type.
 pub(super) fn missing_or(e: &mut Expression, path: &[&str], of: &str) -> String {
     format!("({} OR {})", missing(e, path), is_type(e, path, of))
 }
 
-/// Equality compares the type as well, so it needs no [`is_type`] beside it.
+/// Returns the condition that an attribute is this number. Equality compares the type as well, so no
+/// [`is_type`] is needed.
 pub(super) fn number_is(e: &mut Expression, path: &[&str], number: u64) -> String {
     format!("{} = {}", e.path(path), e.number(number))
 }
