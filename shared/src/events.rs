@@ -41,13 +41,13 @@ pub struct Event {
     pub at: Timestamp,
     /// The waiting state that the reaper ends on this event, because a container cannot.
     pub state: Option<WaitingState>,
-    /// How a run failed that reported it.
+    /// The failure that the run itself reported.
     pub failed: Option<FailedRun>,
 }
 
 impl Event {
-    /// Whether another event reports the same to people: recovery publishes its own kind beside the
-    /// *Run Failed* of those who ask for the end of each run.
+    /// Returns whether another event reports the same to people. With `RunEvents`, recovery publishes a *Run
+    /// Failed* beside its own event.
     fn repeats_another(&self) -> bool {
         self.kind == EventKind::RunFailed && self.failed.is_none()
     }
@@ -56,7 +56,7 @@ impl Event {
 /// A waiting state of a workflow, which only a function can end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingState {
-    /// Its task token, sealed.
+    /// The sealed task token of the state.
     pub task_token: TaskToken,
     /// The run key that another run has taken, if the wait ends for that reason.
     pub run_key: Option<RunKey>,
@@ -65,12 +65,12 @@ pub struct WaitingState {
 /// Publishes events.
 #[auto_impl(&, Arc)]
 pub trait Events: Send + Sync {
-    /// Publishes `events` on a best-effort basis, within two seconds. An event that is not published
-    /// is logged, and never fails the caller.
+    /// Publishes `events` on a best-effort basis, within two seconds. An event that cannot be published is
+    /// logged, and does not fail the caller.
     fn publish(&self, events: Vec<Event>) -> impl Future<Output = ()> + Send;
 
-    /// Reads events that were published before; `None` where no log keeps them. A failure is part of the
-    /// result, because the log is not what the protocol depends on.
+    /// Reads events that were published before. Returns `None` if no log keeps them. A failure is a part of
+    /// the result and not an error, because the protocol does not depend on the log.
     fn logged(&self, query: &EventQuery<'_>) -> impl Future<Output = Option<LoggedEvents>> + Send {
         let _ = query;
         std::future::ready(None)

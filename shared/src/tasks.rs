@@ -32,8 +32,8 @@ pub enum ProtectionAnswer {
 /// The calls to ECS.
 #[auto_impl(&, Arc)]
 pub trait Tasks: Send + Sync {
-    /// Returns the tasks of `group` in the cluster, and of the family, of `work`: running, stopping,
-    /// and stopped so recently that ECS still lists them.
+    /// Returns the tasks of `group` in the cluster and the family of `work`: those that run or are stopping,
+    /// and those that ECS still lists after their stop.
     ///
     /// ECS is eventually consistent: a task that was started a moment ago may be missing
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
@@ -43,18 +43,18 @@ pub trait Tasks: Send + Sync {
         group: &str,
     ) -> impl Future<Output = Result<Vec<Task>, TasksError>> + Send;
 
-    /// Returns one task, running or stopped; `None` if ECS does not know it.
+    /// Returns one task, running or stopped, or `None` if ECS does not know it.
     ///
-    /// DescribeTasks returns a task for some time after it has stopped, and a new one with a delay
+    /// DescribeTasks returns a stopped task for some time after its stop, and a new task with a delay
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html>).
     fn describe(
         &self,
         task: &TaskArn,
     ) -> impl Future<Output = Result<Option<Task>, TasksError>> + Send;
 
-    /// Stops a task by StopTask. Succeeds if the task has stopped or does not exist.
+    /// Stops a task by StopTask. Succeeds also if the task has stopped or does not exist.
     ///
-    /// Its containers get SIGTERM, and SIGKILL after their `stopTimeout`
+    /// The containers of the task get SIGTERM, and SIGKILL after their `stopTimeout`
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html>).
     fn stop(
         &self,
@@ -63,9 +63,9 @@ pub trait Tasks: Send + Sync {
         reason: &str,
     ) -> impl Future<Output = Result<(), TasksError>> + Send;
 
-    /// Protects the task of a service from scale-in and deployments by UpdateTaskProtection, for
-    /// `minutes` from now, 1 to [`PROTECTION_MAX`]; `None` ends the protection. Each call replaces
-    /// the end of the one before
+    /// Protects the task of a service from scale-in and deployments by UpdateTaskProtection, for `minutes`
+    /// from now: 1 to [`PROTECTION_MAX`]. `None` ends the protection. Each call replaces the end that an
+    /// earlier call set
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html>).
     fn protect(
         &self,

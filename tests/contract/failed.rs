@@ -169,7 +169,7 @@ async fn a_run_that_its_caller_retries_says_which_attempt_it_is() {
     let last = functions.failures().pop().unwrap();
     assert_says(
         last["message"]["content"]["description"].as_str().unwrap(),
-        "Attempt: 3, as 2 before it failed for the same caller",
+        "Attempt: 3; failed attempts of the same caller before it: 2",
     );
 }
 

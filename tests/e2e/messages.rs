@@ -181,7 +181,7 @@ async fn each_failed_attempt_of_a_caller_is_a_message_with_its_number() {
 
     let attempts = told
         .iter()
-        .map(|message| texts(message).1.contains("Attempt: 2,"));
+        .map(|message| texts(message).1.contains("Attempt: 2;"));
     assert_eq!(attempts.filter(|second| *second).count(), 1, "{told:#?}");
     let first = told
         .iter()

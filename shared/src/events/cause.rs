@@ -1,9 +1,8 @@
-//! The short form of a cause.
+//! Shortens the cause of a failure for messages.
 //!
-//! An integration of Step Functions makes a JSON of kilobytes out of what it waited for, with the
-//! input and the environment variables of the work in it. A message is read by more people than
-//! those may be. So of a JSON only the fields that are known to describe the failure are shown, and
-//! of one with no such field nothing.
+//! The cause of an integration of Step Functions may be kilobytes of JSON, with the input and the environment
+//! variables of the work. More people read a message than may read those. So of a JSON only the fields that
+//! are known to describe the failure are shown, and nothing of a JSON without such a field.
 
 use crate::contract::is_hidden;
 use lockstep_core::domain::TaskArn;
@@ -15,15 +14,15 @@ pub(super) const SHORT_MAX: usize = 500;
 /// What a cause says about a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ShortCause {
-    /// The description, in one line; `None` for a JSON that has none.
+    /// The description, in one line. `None` for a JSON without one.
     pub(super) text: Option<String>,
-    /// The ECS task that failed, if it was one.
+    /// The ECS task that failed, if the cause describes one.
     pub(super) task: Option<TaskArn>,
 }
 
-/// The task that `ecs:runTask.sync` waited for
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html>), or RunTask's answer without a
-/// task. Fields are those of
+/// The JSON of a cause: the task that `ecs:runTask.sync` waited for
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html>), RunTask's answer without a
+/// task, or the failure of another integration. The fields of a task are those of
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>, in Pascal case.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
@@ -32,14 +31,14 @@ struct Described {
     containers: Option<Vec<Container>>,
     stopped_reason: Option<String>,
     failures: Option<Vec<Refused>>,
-    /// Of an execution that `states:startExecution.sync` waited for.
+    /// Field of an execution that `states:startExecution.sync` waited for, like `cause`.
     error: Option<String>,
     cause: Option<String>,
-    /// Of AWS Batch.
+    /// Field of AWS Batch.
     status_reason: Option<String>,
-    /// Of AWS Glue.
+    /// Field of AWS Glue.
     error_message: Option<String>,
-    /// Of Lambda: <https://docs.aws.amazon.com/lambda/latest/dg/nodejs-exceptions.html>.
+    /// Field of Lambda: <https://docs.aws.amazon.com/lambda/latest/dg/nodejs-exceptions.html>.
     #[serde(rename = "errorMessage")]
     of_function: Option<String>,
 }
@@ -59,7 +58,7 @@ struct Refused {
 }
 
 impl ShortCause {
-    /// The short form of `cause`.
+    /// Returns the short form of `cause`.
     pub(super) fn of(cause: &str) -> Self {
         let cause = bare(cause);
         if !is_json(cause) {
@@ -90,7 +89,8 @@ impl Described {
             self.of_function.as_deref(),
         ];
         parts.extend(texts.into_iter().flatten().map(str::to_owned));
-        // A field may be a JSON in turn, such as the cause of a nested execution. The bound on the depth is one.
+        // A field may contain JSON itself, such as the cause of a nested execution. Such a field is not
+        // shown.
         parts.retain(|part| !part.trim().is_empty() && !is_json(part));
         let parts: Vec<_> = parts.iter().map(|part| without_json(part)).collect();
         Some(one_line(&parts.join("; "))).filter(|text| !text.is_empty())
@@ -98,7 +98,8 @@ impl Described {
 }
 
 impl Container {
-    /// What failed in this container; `None` for one that exited with 0 or was not the reason.
+    /// Describes how this container failed. Returns `None` for a container that exited with 0, or that has
+    /// neither an exit code nor a reason.
     fn text(&self) -> Option<String> {
         let name = self.name.as_deref().unwrap_or("?");
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})"));
@@ -116,12 +117,13 @@ fn is_json(text: &str) -> bool {
     bare(text).starts_with(['{', '[', '"'])
 }
 
-/// The text without white space and byte order marks around it.
+/// Returns `text` without white space and byte order marks around it.
 fn bare(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
 }
 
-/// The text up to the first JSON object in it: an error of Step Functions quotes the input of a state.
+/// Returns `text` up to the first JSON object in it, because an error of Step Functions may quote the input
+/// of a state.
 fn without_json(text: &str) -> String {
     let begins = |at: &usize| text[at + 1..].trim_start().starts_with(['"', '\\', '}']);
     let mut opened = text.match_indices('{').map(|(at, _)| at);
@@ -131,7 +133,7 @@ fn without_json(text: &str) -> String {
     }
 }
 
-/// The text in one line of at most [`SHORT_MAX`] characters.
+/// Returns `text` as one line of at most [`SHORT_MAX`] characters, without hidden characters.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<_> = text
         .split(|c: char| c.is_whitespace() || is_hidden(c))

@@ -1,8 +1,7 @@
-//! An event bus of EventBridge whose events a rule writes to a log group, which is read here.
+//! An event bus of EventBridge, with a log group to which a rule writes the events of the bus.
 //!
-//! Starts that got no permit are in no item of the table: such a start writes nothing. This log is
-//! where the history has them from. The reading is bounded in time and in events, and its
-//! end names the problem where it comes early.
+//! A start that got no permit writes nothing to the table. The history reads such starts from this log group.
+//! The reading is limited in time and in the number of events. If it ends early, the result names the reason.
 
 use super::eventbridge::EventBridge;
 use super::log::HistoryScope;
@@ -16,14 +15,15 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Longest time to read events: a page of the history waits for them.
+/// Longest time to read events, because a page of the history waits for them.
 const TIME_MAX: Duration = Duration::from_secs(4);
 
-/// Most events of one answer. A lock that is skipped each minute has 1,440 a day.
+/// Largest number of events that one query reads. A lock whose runs are skipped once a minute has 1,440
+/// events a day.
 const EVENTS_MAX: usize = 20_000;
 
-/// How much later than it happened an event is in the log. EventBridge delivers at once, and tries for a
-/// day if it cannot: one that is later than this is missing in the history.
+/// How long after its time an event may arrive in the log. EventBridge delivers an event at once, and retries
+/// for a day. An event that arrives later than this is missing in the history.
 const LATE_MAX: Duration = Duration::from_mins(10);
 
 /// An event bus, and the log group that keeps its events.
@@ -34,7 +34,7 @@ pub struct LoggedBus {
 }
 
 impl LoggedBus {
-    /// Publishes to `bus` and reads `group`, with the settings of `sdk`.
+    /// Creates a bus that publishes to `bus`, and reads the log group `group` with the settings of `sdk`.
     #[must_use]
     pub fn new(bus: EventBridge, sdk: &aws_config::SdkConfig, group: Option<String>) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Events for LoggedBus {
         let reading = read(client, group, query, &mut found);
         let problem = match tokio::time::timeout(TIME_MAX, reading).await {
             Ok(read) => read.err(),
-            Err(_) => Some("reading the log of events takes too long".to_owned()),
+            Err(_) => Some("the log of events was not read within four seconds".to_owned()),
         };
         if let Some(why) = &problem {
             tracing::warn!(
@@ -73,7 +73,7 @@ impl Events for LoggedBus {
     }
 }
 
-/// The events that were read, each once: EventBridge delivers some twice.
+/// The events that were read, each once, because EventBridge may deliver an event twice.
 #[derive(Default)]
 struct Found {
     events: Vec<LoggedEvent>,
@@ -109,7 +109,7 @@ async fn read(
         .log_group_name(group)
         .filter_pattern(pattern(query))
         .start_time(millis(query.from))
-        // The log has the time of the delivery, and the event that of its cause.
+        // FilterLogEvents compares the time of the delivery. The time of the event itself is compared below.
         .end_time(i64::try_from(end).unwrap_or(i64::MAX))
         .into_paginator()
         .send();
@@ -129,8 +129,9 @@ async fn read(
     Ok(())
 }
 
-/// The pattern of the events that `query` asks for. Names of locks have no character with a meaning in it.
-/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html>
+/// Returns the filter pattern of the events that `query` asks for. The name of a lock has no character with a
+/// meaning in a pattern
+/// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html>).
 fn pattern(query: &EventQuery<'_>) -> String {
     let kinds = query.kinds.iter();
     let kinds = kinds.map(|kind| format!("($.detail-type = \"{kind}\")"));
@@ -144,7 +145,7 @@ fn pattern(query: &EventQuery<'_>) -> String {
     }
 }
 
-/// An event as EventBridge writes it, without what is not needed.
+/// An event as EventBridge writes it to the log. Fields that are not needed are left out.
 #[derive(Deserialize)]
 struct Line {
     #[serde(rename = "detail-type")]
@@ -160,8 +161,8 @@ struct Detail {
     at: String,
 }
 
-/// The event of a line; `None` for a line of another source, which anyone who may write to the log group
-/// can add.
+/// Returns the event of a line, or `None` for a line that is not an event of Lockstep. Anyone who may write
+/// to the log group can add such a line.
 fn parse(line: &str) -> Option<LoggedEvent> {
     let Line {
         detail_type,

@@ -1,13 +1,13 @@
 //! Links into the AWS console.
 //!
-//! Each partition has a console of its own
+//! Each partition has its own console
 //! (<https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html>,
-//! <https://docs.aws.amazon.com/govcloud-us/latest/UserGuide/using-govcloud-arns.html>). The paths
-//! are not documented; a link that is wrong one day leads to the service's start page.
+//! <https://docs.aws.amazon.com/govcloud-us/latest/UserGuide/using-govcloud-arns.html>). AWS does not
+//! document the paths. If a path changes, the link leads to the start page of the service.
 
 use lockstep_core::domain::{ExecutionArn, TaskArn};
 
-/// The page of an execution; `None` in a partition whose console is not known.
+/// Returns the link to the page of an execution, or `None` in a partition whose console is not known.
 #[must_use]
 pub fn execution(arn: &ExecutionArn) -> Option<String> {
     let (host, region) = host(arn.as_str())?;
@@ -16,7 +16,7 @@ pub fn execution(arn: &ExecutionArn) -> Option<String> {
     ))
 }
 
-/// The logs of a task; `None` in a partition whose console is not known.
+/// Returns the link to the logs of a task, or `None` in a partition whose console is not known.
 #[must_use]
 pub fn task_logs(arn: &TaskArn) -> Option<String> {
     let (host, region) = host(arn.as_str())?;
@@ -27,7 +27,7 @@ pub fn task_logs(arn: &TaskArn) -> Option<String> {
     ))
 }
 
-/// The host of the console for the partition and the Region of `arn`, and the Region.
+/// Returns the host of the console for the partition and the Region of `arn`, and the Region.
 fn host(arn: &str) -> Option<(String, &str)> {
     let mut parts = arn.split(':').skip(1);
     let (partition, region) = (parts.next()?, parts.nth(1)?);

@@ -1,4 +1,4 @@
-//! The `detail` of an event on the wire.
+//! The `detail` of an event, as EventBridge gets it.
 
 use super::{Event, Message};
 use lockstep_core::domain::rfc3339;
@@ -13,7 +13,8 @@ use serde::Serialize;
 pub struct EventDetail {
     /// The lock.
     pub lock: String,
-    /// The lock table, by which a rule tells two stacks on one bus apart. Events of older versions have none.
+    /// The lock table, by which a rule selects the events of one stack if several stacks use one bus. Events
+    /// of older versions have no table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// The holder or waiter that the event is about.
@@ -28,22 +29,23 @@ pub struct EventDetail {
     pub advice: String,
     /// When it happened.
     pub at: String,
-    /// The sealed task token of a state that the reaper is to end.
+    /// The sealed task token of a waiting state that the reaper has to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_token: Option<String>,
-    /// The run key of a failed run; of a state that ends, the one that another run has taken.
+    /// The run key of a failed run. In an event with `taskToken`: the run key that another run has taken, if
+    /// the wait ends for that reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
     /// The name of the error that a failed run reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The short form of its cause.
+    /// The short form of the cause that a failed run reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// Which failed attempt of its caller it was, from the second one on.
+    /// The number of the failed attempt among those of the same caller, from the second one on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<usize>,
-    /// The event as a message to people. A *Run Failed* that repeats another event has none.
+    /// The event as a message to people. Absent in a *Run Failed* that repeats another event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
 }

@@ -1,8 +1,8 @@
 //! Publishes events to EventBridge.
 //!
-//! Events are for operators and their alarms. No decision depends on one, and the sweep makes up
-//! for a wake-up that an event asks for. So an event that cannot be published is logged with all
-//! that it would have had, and fails nothing.
+//! Events are for operators and their alarms. No decision depends on an event. If an event that asks the
+//! reaper for a wake-up is lost, the sweep sends the wake-up. So an event that cannot be published is logged
+//! with its fields, and does not fail the caller.
 
 use super::{Event, EventDetail, Events};
 use crate::config::RunbookUrl;
@@ -14,11 +14,11 @@ use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use std::time::Duration;
 
-/// Most entries of one PutEvents call
+/// Largest number of entries of one PutEvents call
 /// (<https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html>).
 const BATCH: usize = 10;
 
-/// Longest time for one publication: the run that the events are about waits for it.
+/// Longest time for one publication, because the run that the events are about waits for it.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
 /// An event bus of EventBridge.
@@ -31,8 +31,8 @@ pub struct EventBridge {
 }
 
 impl EventBridge {
-    /// Creates a client for `bus`, a name or an ARN, with the settings of `sdk`. Its events name the lock table
-    /// `table`, and their messages link `runbook`.
+    /// Creates a client for `bus`, a name or an ARN, with the settings of `sdk`. Its events name the lock
+    /// table `table`, and their messages link to `runbook`.
     #[must_use]
     pub fn from_sdk(
         sdk: &aws_config::SdkConfig,
@@ -60,7 +60,7 @@ impl EventBridge {
             .build()
     }
 
-    /// The detail of `event`, with what only the publisher knows.
+    /// Returns the detail of `event`, with the lock table and the link to the runbook.
     fn detail(&self, event: &Event) -> EventDetail {
         let mut detail = EventDetail {
             table: Some(self.table.clone()),
@@ -80,7 +80,7 @@ impl EventBridge {
         let call = self.client.put_events().set_entries(Some(entries));
         match call.send().await {
             Ok(answer) if answer.failed_entry_count() == 0 => {}
-            // PutEvents answers with 200 also where it has rejected some of the entries.
+            // PutEvents has HTTP status 200 also if it has rejected some of the entries.
             Ok(answer) => {
                 let refused = refused(answer.entries(), events);
                 refused.iter().for_each(|(event, why)| lost(event, why));
@@ -104,7 +104,7 @@ impl Events for EventBridge {
         };
         if tokio::time::timeout(TIME_MAX, sending).await.is_err() {
             let left = events.iter().skip(done);
-            left.for_each(|event| lost(event, "EventBridge did not answer in time"));
+            left.for_each(|event| lost(event, "EventBridge did not answer within two seconds"));
         }
     }
 }

@@ -6,8 +6,8 @@ use lockstep_core::domain::{ExecutionArn, Run, RunKey, RunOutcome, TaskArn};
 
 /// A run that reported its own failure.
 ///
-/// An event *Run Failed* without it repeats what recovery has found and published as another event,
-/// so it is no message.
+/// An event *Run Failed* without this value repeats what recovery has found and published as another event,
+/// so no message is sent about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailedRun {
     /// The name of the error.
@@ -16,33 +16,34 @@ pub struct FailedRun {
     pub cause: Option<String>,
     /// The ECS task that failed.
     pub task: Option<TaskArn>,
-    /// The execution that failed, where a workflow is the work.
+    /// The execution that failed, if the work is a workflow.
     pub work: Option<ExecutionArn>,
     /// The run key.
     pub run_key: Option<RunKey>,
-    /// Which failed attempt of its caller this run was; `None` for the first one.
+    /// The number of this attempt among the failed attempts of its caller. `None` for the first one.
     pub attempt: Option<usize>,
-    /// How often its execution had been redriven.
+    /// How often the execution of the run had been redriven.
     pub redrives: u32,
     /// How long the run held its permit, in milliseconds.
     pub took_ms: Option<u64>,
-    /// How long its successes take, where the history shows some.
+    /// How long successful runs of the lock take, if the history has any.
     pub usual: Option<UsualLength>,
 }
 
 /// How long the successful runs of a lock take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsualLength {
-    /// The median of their lengths, in milliseconds. Of an even number, the mean of the two in the middle.
+    /// The median of their lengths, in milliseconds. For an even number of runs, the mean of the two in the
+    /// middle.
     pub median_ms: u64,
-    /// The longest, in milliseconds.
+    /// The longest of their lengths, in milliseconds.
     pub longest_ms: u64,
-    /// How many there are: at least 1.
+    /// Number of successful runs, at least 1.
     pub successes: usize,
 }
 
 impl UsualLength {
-    /// The usual length of those `runs` that succeeded; `None` if none did.
+    /// Returns the usual length of those `runs` that succeeded, or `None` if none did.
     #[must_use]
     pub fn of(runs: &[Run]) -> Option<Self> {
         let lengths = runs.iter().filter_map(|run| {
@@ -53,7 +54,8 @@ impl UsualLength {
         Self::of_lengths(lengths.collect())
     }
 
-    /// The usual one of these lengths of successes, in milliseconds; `None` without any.
+    /// Returns the usual length from the lengths of successful runs, in milliseconds, or `None` if there are
+    /// none.
     #[must_use]
     pub fn of_lengths(mut lengths: Vec<u64>) -> Option<Self> {
         lengths.sort_unstable();
@@ -69,7 +71,7 @@ impl UsualLength {
 }
 
 impl FailedRun {
-    /// The run under `run_key` that failed as `failure` reports.
+    /// Creates the description of a run with `run_key` that failed as `failure` reports.
     #[must_use]
     pub fn of(failure: Option<&WorkFailure>, run_key: Option<RunKey>) -> Self {
         let cause = failure.and_then(|failure| failure.cause.as_deref());
@@ -84,7 +86,7 @@ impl FailedRun {
         }
     }
 
-    /// Error and cause in one line.
+    /// Returns the error and the cause in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         let texts = [self.error.as_deref(), self.cause.as_deref()];

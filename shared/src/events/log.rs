@@ -1,4 +1,4 @@
-//! Events that were published before, as a log keeps them.
+//! Queries of the log that keeps published events.
 
 use crate::contract::EventKind;
 use lockstep_core::domain::{LockKey, Timestamp};
@@ -8,12 +8,12 @@ use lockstep_core::domain::{LockKey, Timestamp};
 pub enum HistoryScope {
     /// One lock.
     Lock(LockKey),
-    /// All locks whose name begins so.
+    /// All locks whose names begin with this prefix.
     Prefix(String),
 }
 
 impl HistoryScope {
-    /// Whether `lock` is one of the locks.
+    /// Returns whether `lock` is one of the locks.
     #[must_use]
     pub fn has(&self, lock: &LockKey) -> bool {
         match self {
@@ -30,9 +30,9 @@ pub struct EventQuery<'a> {
     pub scope: &'a HistoryScope,
     /// The kinds.
     pub kinds: &'a [EventKind],
-    /// The earliest time.
+    /// The earliest time of the events.
     pub from: Timestamp,
-    /// The time before which they were.
+    /// The time before which the events happened.
     pub before: Timestamp,
 }
 
@@ -56,12 +56,12 @@ pub struct LoggedEvent {
 pub struct LoggedEvents {
     /// The events, each once, in no order.
     pub events: Vec<LoggedEvent>,
-    /// Why some may be missing.
+    /// Why some events may be missing, if some may be.
     pub problem: Option<String>,
 }
 
 impl LoggedEvents {
-    /// All events; `None` where some may be missing.
+    /// Returns all events, or `None` if some may be missing.
     #[must_use]
     pub fn complete(&self) -> Option<&[LoggedEvent]> {
         self.problem.is_none().then_some(&self.events)
@@ -69,7 +69,7 @@ impl LoggedEvents {
 }
 
 impl EventQuery<'_> {
-    /// Whether the query asks for `event`.
+    /// Returns whether the query asks for `event`.
     #[must_use]
     pub fn asks_for(&self, event: &LoggedEvent) -> bool {
         let times = self.from..self.before;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Records the events that are published.
+/// An event bus that records the events that are published.
 #[derive(Debug, Default)]
 pub struct MemoryEvents {
     published: Mutex<Vec<Event>>,
@@ -16,7 +16,7 @@ pub struct MemoryEvents {
 }
 
 impl MemoryEvents {
-    /// The log of the events cannot be read from now on.
+    /// Makes the log of the events unreadable from now on.
     pub fn close_log(&self) {
         self.unreadable.store(true, Ordering::SeqCst);
     }
@@ -45,7 +45,7 @@ impl Events for MemoryEvents {
         lock(&self.published).extend(events);
     }
 
-    /// All that was published, as a log group would have it.
+    /// Returns the published events that `query` asks for, as a log group would.
     async fn logged(&self, query: &EventQuery<'_>) -> Option<LoggedEvents> {
         lock(&self.reads).push(query.from..query.before);
         let published = self.published().into_iter().map(|event| LoggedEvent {

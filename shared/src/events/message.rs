@@ -1,13 +1,12 @@
-//! The message that people get of an event.
+//! The message that people get about an event.
 //!
-//! It is the custom notification that Amazon Q Developer in chat applications displays; what has
-//! another form is dropped there
-//! (<https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>). It is whole in the
-//! event, and the rule of the topic passes it on by its `InputPath`: an input transformer neither
-//! escapes values nor leaves out a field whose value is missing
+//! The message is a custom notification of Amazon Q Developer in chat applications, which drops messages of
+//! any other format (<https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>). The event
+//! contains the whole message, and the rule of the topic selects it by `InputPath`. An input transformer
+//! could not build it, because it neither escapes values nor leaves out a field whose value is missing
 //! (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>).
 //!
-//! A mail shows the JSON as it is, so the title and the description come first.
+//! A mail shows the JSON itself, so the title and the description come first.
 
 use super::cause::one_line;
 use super::{Event, FailedRun, UsualLength, console};
@@ -18,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Longest name of a holder that is shown whole, in characters.
+/// Longest name of a holder that is not cut, in characters.
 const NAME_MAX: usize = 100;
 
 /// A custom notification of Amazon Q Developer in chat applications.
@@ -28,11 +27,11 @@ const NAME_MAX: usize = 100;
 pub struct Message {
     /// What a person reads.
     pub content: Content,
-    /// What orders and explains it.
+    /// The thread, the resources and the facts of the message.
     pub metadata: Metadata,
-    /// The source of custom notifications.
+    /// The source of the notification: `custom`.
     pub source: &'static str,
-    /// The version of their schema.
+    /// The version of the schema of custom notifications.
     pub version: &'static str,
 }
 
@@ -43,34 +42,34 @@ pub struct Message {
 pub struct Content {
     /// The kind of the event, and the lock.
     pub title: String,
-    /// What happened, the holder and the time, a fact in each line.
+    /// What happened, the holder and the time, one fact in each line.
     pub description: String,
-    /// What to do, and where to look.
+    /// What to do, and links to where to look.
     pub next_steps: Vec<String>,
-    /// The type of the texts.
+    /// The format of the texts: `client-markdown`.
     pub text_type: &'static str,
 }
 
-/// What goes with the text of a message.
+/// The metadata of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
-    /// The lock: a chat channel shows its messages as one thread.
+    /// The lock, so that a chat channel shows all messages about a lock as one thread.
     pub thread_id: String,
     /// The title again.
     pub summary: String,
     /// The detail type of the event.
     pub event_type: String,
-    /// ARNs of executions and tasks.
+    /// ARNs of the executions and the task.
     pub related_resources: Vec<String>,
-    /// The facts as fields.
+    /// The facts of the message as fields.
     pub additional_context: BTreeMap<&'static str, String>,
 }
 
 impl Message {
-    /// The message of `event`, with its texts as `reason` and `advice`; `None` for a *Run Failed*
-    /// that repeats another event.
+    /// Returns the message about `event`, with the texts `reason` and `advice`. Returns `None` for a *Run
+    /// Failed* that repeats another event.
     pub(super) fn of(event: &Event, reason: &str, advice: &str) -> Option<Self> {
         if event.repeats_another() {
             return None;
@@ -111,13 +110,14 @@ impl Message {
         })
     }
 
-    /// Adds the name of the lock table to the facts, by which a chat channel knows the messages of its stack.
+    /// Adds the name of the lock table to the facts, by which a chat channel recognizes the messages of its
+    /// stack.
     pub fn name_table(&mut self, table: &str) {
         let context = &mut self.metadata.additional_context;
         context.insert("table", table.to_owned());
     }
 
-    /// Adds the runbook of the team to the next steps, behind the advice.
+    /// Adds the link to the runbook of the team to the next steps, after the advice.
     pub fn link_runbook(&mut self, page: &str) {
         self.content
             .next_steps
@@ -125,14 +125,16 @@ impl Message {
     }
 }
 
-/// Whether a text may be put between quotes into a command, as the buttons of a chat channel do with the facts of a message. The
-/// caller of acquire-lock chooses the holder.
+/// Returns whether a text may be put between quotes into a command, as the buttons of a chat channel do with
+/// the facts of a message. The caller of acquire-lock chooses the name of the holder, so the name may contain
+/// quotes.
 fn is_quotable(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || ":/_.#@=+-".contains(c);
     text.chars().all(plain)
 }
 
-/// What the run of an event is called: one that got no permit holds nothing.
+/// Returns the label of the run that an event is about: `Run` for a run that got no permit, and `Holder` for
+/// any other.
 fn holder_label(kind: EventKind) -> &'static str {
     match kind {
         EventKind::RunSkipped
@@ -143,13 +145,13 @@ fn holder_label(kind: EventKind) -> &'static str {
     }
 }
 
-/// The lines of the description that only a failed run has.
+/// Returns the lines of the description that only a failed run has.
 fn lines_of(failed: &FailedRun) -> impl Iterator<Item = String> {
     let run_key = failed.run_key.as_ref();
     let run_key = run_key.map(|key| format!("Run key: {}", key.as_str()));
     let attempt = failed.attempt.map(|attempt| {
         format!(
-            "Attempt: {attempt}, as {} before it failed for the same caller",
+            "Attempt: {attempt}; failed attempts of the same caller before it: {}",
             attempt - 1
         )
     });
@@ -158,7 +160,7 @@ fn lines_of(failed: &FailedRun) -> impl Iterator<Item = String> {
     [run_key, attempt, redrives, took].into_iter().flatten()
 }
 
-/// The length of a run beside the usual one.
+/// Returns the line with the length of a run, and with the usual length if it is known.
 fn took_of(took_ms: u64, usual: Option<UsualLength>) -> String {
     let usual = usual.map(|usual| {
         let median = length_text(usual.median_ms);
@@ -190,7 +192,7 @@ fn context_of(failed: &FailedRun) -> impl Iterator<Item = (&'static str, String)
     facts.into_iter().flatten()
 }
 
-/// What a message leads to.
+/// The executions and the task that a message links to.
 struct Links {
     execution: Option<ExecutionArn>,
     work: Option<ExecutionArn>,
@@ -227,7 +229,8 @@ impl Links {
     }
 }
 
-/// The holder as a person knows it: the names in its ARN.
+/// Returns the holder in the words of a person: the names in its ARN, or its own name, cut to [`NAME_MAX`]
+/// characters.
 fn short_name(holder: &HolderId) -> String {
     let suffix = holder.as_str().split_once('#').map(|(_, suffix)| suffix);
     if let Some(execution) = ExecutionArn::of_holder(holder) {

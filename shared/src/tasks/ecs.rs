@@ -1,7 +1,7 @@
 //! Client of ECS.
 //!
-//! A task that is missing in an answer may run. So every gap is an error: too many pages, a failure
-//! in the answer of DescribeTasks, a task without a status. Only a task that ECS has deleted
+//! A task that an answer does not contain may still run. So every gap in an answer is an error: too many
+//! pages, a failure in the answer of DescribeTasks, a task without a status. Only a task that ECS has deleted
 //! (`MISSING`) counts as gone.
 
 mod error;
@@ -16,10 +16,10 @@ use aws_sdk_ecs::types::DesiredStatus;
 use lockstep_core::domain::{Task, TaskArn, TaskSet};
 use std::collections::BTreeSet;
 
-/// Most pages of each ListTasks request that one search reads.
+/// Largest number of pages that one search reads of each list of ListTasks.
 const PAGES_MAX: usize = 20;
 
-/// Most tasks of a page of ListTasks, and of a call of DescribeTasks.
+/// Largest number of tasks in a page of ListTasks, and in a call of DescribeTasks.
 const PAGE: usize = 100;
 
 /// Longest reason for a stop, in characters.
@@ -61,7 +61,8 @@ impl Ecs {
             }
         }
         let (most, cluster) = (PAGES_MAX * PAGE, &work.cluster);
-        let text = format!("more than {most} tasks in cluster {cluster}; work.family narrows it");
+        let text =
+            format!("more than {most} tasks in cluster {cluster}; work.family narrows the search");
         Err(TasksError::Unavailable(text))
     }
 
@@ -76,7 +77,7 @@ impl Ecs {
         let call = call.cluster(cluster).set_tasks(Some(arns));
         let seen = call.send().await;
         let seen = seen.map_err(|error| error::translate(cluster, &error))?;
-        // ECS may delete a task between ListTasks and this call. Any other failure leaves a gap.
+        // ECS may delete a task between ListTasks and this call (`MISSING`). Any other failure leaves a gap.
         let unseen = seen
             .failures()
             .iter()
@@ -92,7 +93,8 @@ impl Ecs {
 
 impl Tasks for Ecs {
     async fn of_group(&self, work: &TaskSet, group: &str) -> Result<Vec<Task>, TasksError> {
-        // In this order, so that a task that is stopped in between is in at least one list.
+        // The running tasks are listed first, so that a task which stops between the two calls is in at least
+        // one list.
         let mut arns = BTreeSet::new();
         for status in [DesiredStatus::Running, DesiredStatus::Stopped] {
             arns.extend(self.list(work, status).await?);
@@ -125,7 +127,7 @@ impl Tasks for Ecs {
         let call = call.cluster(cluster).task(task_arn).reason(reason);
         match call.send().await {
             Ok(_) => Ok(()),
-            // It has stopped already, which is what was asked for.
+            // The task has already stopped.
             Err(error) if error::is_missing(error.code(), error.message()) => Ok(()),
             Err(error) => Err(error::translate(cluster, &error)),
         }

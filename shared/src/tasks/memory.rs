@@ -8,9 +8,9 @@ use crate::faults::{Faults, lock};
 use lockstep_core::domain::{Task, TaskArn, TaskSet};
 use std::sync::Mutex;
 
-/// ECS in memory: has the tasks that a test adds, and records the calls.
+/// ECS in memory. It has the tasks that a test adds, and records the calls.
 ///
-/// [`Tasks::stop`] only records the call. A test stops the task by [`Self::put`], when it chooses.
+/// [`Tasks::stop`] only records the call. The test itself puts the stopped task by [`Self::put`].
 #[derive(Debug, Default)]
 pub struct MemoryTasks {
     inner: Mutex<Inner>,
@@ -58,7 +58,7 @@ pub struct StopOfTask {
 }
 
 impl MemoryTasks {
-    /// Adds `task` of `group` to the cluster and family of `work`, or replaces the task of its ARN.
+    /// Adds `task` of `group` to the cluster and family of `work`, or replaces the task with the same ARN.
     pub fn put(&self, work: &TaskSet, group: &str, task: Task) {
         let mut inner = lock(&self.inner);
         inner.placed.retain(|placed| placed.task.arn != task.arn);
@@ -75,12 +75,12 @@ impl MemoryTasks {
         inner.placed.retain(|placed| placed.task.arn != task_arn);
     }
 
-    /// Makes the next such call fail.
+    /// Makes the next `call` fail with `error`.
     pub fn fail_next(&self, call: TasksCall, error: TasksError) {
         self.faults.next(call, error);
     }
 
-    /// Makes every such call fail until [`Self::heal`].
+    /// Makes every `call` fail with `error` until [`Self::heal`].
     pub fn fail_every(&self, call: TasksCall, error: TasksError) {
         self.faults.every(call, error);
     }
@@ -100,13 +100,13 @@ impl MemoryTasks {
         lock(&self.inner).refusal = Some((reason.to_owned(), detail.to_owned()));
     }
 
-    /// Returns the tasks and minutes of the calls of [`Tasks::protect`], in order, with those that
-    /// were refused.
+    /// Returns the tasks and minutes of the calls of [`Tasks::protect`], in order, including the refused
+    /// ones.
     pub fn wishes(&self) -> Vec<(TaskArn, Option<u16>)> {
         lock(&self.inner).wishes.clone()
     }
 
-    /// Returns the calls of [`Tasks::stop`], in order, with those for stopped tasks.
+    /// Returns the calls of [`Tasks::stop`], in order, including those for stopped tasks.
     pub fn stops(&self) -> Vec<StopOfTask> {
         lock(&self.inner).stops.clone()
     }
@@ -142,7 +142,7 @@ impl Tasks for MemoryTasks {
         Ok(())
     }
 
-    /// Returns no end of the protection, because it has no clock.
+    /// Protects `task`. The answer has no end of the protection, because this type has no clock.
     async fn protect(
         &self,
         task: &TaskArn,

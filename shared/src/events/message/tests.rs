@@ -84,8 +84,8 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
     let message = message(&event(EventKind::RunFailed, Some(RUN), Some(failed)));
 
     let content = &message["content"];
-    let lines = "why \"so\"\nHolder: execution night-7 of exclusive-run\nRun key: day\nAttempt: 2, as 1 \
-                 before it failed for the same caller\nRedrives: 1\nTook: 12 min 5 s; usually 2 h 1 min, the median of \
+    let lines = "why \"so\"\nHolder: execution night-7 of exclusive-run\nRun key: day\nAttempt: 2; failed \
+                 attempts of the same caller before it: 1\nRedrives: 1\nTook: 12 min 5 s; usually 2 h 1 min, the median of \
                  12 successes\nTime: 2026-01-01T00:00:00Z";
     assert_eq!(content["description"], lines);
     let console = "https://eu-west-1.console.aws.amazon.com";

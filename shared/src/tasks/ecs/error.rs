@@ -1,7 +1,7 @@
 //! Converts errors of the SDK to [`TasksError`].
 //!
-//! `Denied` is what no retry helps with: a cluster that is not there, a permission that is missing.
-//! Such evidence stays missing, and an operator is needed.
+//! `Denied` is an error that no retry removes, such as a missing cluster or a missing permission. The
+//! evidence stays missing until an operator acts.
 
 use crate::failure::{is_refusal, text};
 use crate::tasks::TasksError;

@@ -1,7 +1,7 @@
 //! Scale-in protection by UpdateTaskProtection.
 //!
-//! An answer of this API may have HTTP status 200 and a failure in its body. So the status of the
-//! task in the answer counts, and not that the call succeeded.
+//! The answer of UpdateTaskProtection may have HTTP status 200 and a failure in its body. So the status of
+//! the task in the answer decides, and not the success of the call.
 
 use super::error;
 use super::read;
@@ -12,7 +12,7 @@ use aws_sdk_ecs::operation::update_task_protection::UpdateTaskProtectionOutput;
 use lockstep_core::domain::TaskArn;
 use std::time::Duration;
 
-/// Longest time for the call, retries included: functions with a timeout of ten seconds make it after
+/// Longest time for the call with its retries. Functions with a timeout of ten seconds make the call after
 /// their own work.
 const PATIENCE: Duration = Duration::from_secs(3);
 

@@ -1,7 +1,7 @@
 //! Converts tasks of the SDK to [`Task`].
 //!
-//! A field that is missing is never read as a success: without a `stopCode` or its times a task did
-//! not end by itself, and without an exit code its container did not succeed.
+//! A missing field never counts as a success. A task without a `stopCode` or without its times did not end by
+//! itself, and a container without an exit code did not succeed.
 
 use crate::tasks::TasksError;
 use aws_sdk_ecs::primitives::DateTime;

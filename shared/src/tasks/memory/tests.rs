@@ -37,7 +37,7 @@ fn a_task_is_found_by_group_cluster_and_family() {
     assert_eq!(found("batch", Some("other"), "ours"), []);
     assert_eq!(found("other", None, "ours"), []);
     assert_eq!(found("batch", None, "theirs"), []);
-    // A task that is put again has changed.
+    // A task that is put again replaces the earlier one.
     tasks.put(&work("batch", Some("report")), "ours", task(2));
     assert_eq!(found("batch", None, "ours"), [task(2)]);
 }
