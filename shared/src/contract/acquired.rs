@@ -109,8 +109,8 @@ pub struct Skipped {
     /// Earliest time of the next grant, if the lock is free but at rest (`minIntervalSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,
-    /// The reason in a sentence. At a full lock also how the permit becomes free, and the command that ends
-    /// the oldest holder.
+    /// The reason in a sentence. At a full lock also when the permit becomes free, and the command that stops
+    /// the oldest holder, if it is an execution or a task.
     pub message: String,
 }
 

@@ -9,14 +9,14 @@ use std::fmt;
 pub enum ErrorName {
     /// The request breaks a rule. Nothing was written. Do not retry.
     InvalidRequest,
-    /// A holder or a run key is in the way. One of these is true:
+    /// The lock, a holder or a run key is in the way. One of these is true:
     ///
-    /// - no permit is free, and the overlap policy neither skips nor waits;
+    /// - the lock grants no permit now, and the overlap policy neither skips nor waits;
     /// - the last attempt of a redriven run has not stopped yet;
     /// - a holder that is to be evicted is alive, or may be;
     /// - a run key that is to be forgotten or started is in use.
     LockHeld,
-    /// The queue of the lock has `maxQueue` waiters.
+    /// The queue of the lock has `maxQueue` waiters or more.
     QueueFull,
     /// The lock is held with another number of permits than the request has.
     PermitsMismatch,

@@ -1,8 +1,8 @@
 //! Parses and checks requests. An error names field, value and rule.
 //!
 //! The person who reads an error is often not the one who wrote the request. So the error is complete without
-//! the request: it has the field, the value that was given, and what the value must be. A value is shortened
-//! to 200 characters, because a state machine may pass a whole input by mistake.
+//! the request: it has the field, the value that was given, and what the value must be. A value of more than
+//! 200 characters is shortened, because a state machine may pass a whole input by mistake.
 
 mod fields;
 mod objects;

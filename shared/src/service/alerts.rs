@@ -162,8 +162,7 @@ impl About<'_> {
         )
     }
 
-    /// Returns the event that a run which is to be stopped goes on, because no evidence shows that it belongs
-    /// to the lock.
+    /// Returns the event that a run was not stopped, because no evidence shows that it belongs to the lock.
     #[must_use]
     pub fn not_stopped(&self, why: &str) -> Event {
         self.event(

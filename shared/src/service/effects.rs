@@ -164,8 +164,8 @@ impl<P: Ports> EffectRunner<'_, P> {
         let evidence = match self.deps.executions.describe(&execution).await {
             // The permit is passed on only if the execution ended at least `LAG_MAX` before the grant. An
             // execution that ended later may have been woken before its end, and its task may run: the reaper
-            // judges it. So does it with an execution that may have been redriven, because the description
-            // may lag behind that.
+            // judges it. The same holds for an execution that may have been redriven, because the description
+            // may lag behind the redrive.
             Ok(Some(seen)) => match seen.state {
                 ExecutionState::Ended(end)
                     if seen

@@ -64,11 +64,11 @@ impl<P: Ports> Deps<P> {
         let runs = match time.until(EFFECTS_END, page).await {
             Ok(Ok(page)) => page.runs,
             Ok(Err(error)) => {
-                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read: the event has no attempt and no usual length");
+                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read: the event lacks the attempt, the workflow and the usual length");
                 return;
             }
             Err(error) => {
-                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read: the event has no attempt and no usual length");
+                tracing::warn!(event = "attempts_unknown", %lock, %error, "the history was not read: the event lacks the attempt, the workflow and the usual length");
                 return;
             }
         };

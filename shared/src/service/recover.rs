@@ -22,7 +22,7 @@ use lockstep_core::store::LockStore;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Whether the end of a run that lost its permit and continued without it is recorded.
+/// Result of [`RecoveryService::settle`] for a run that lost its permit and continued without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// The run has ended, and its end is recorded.

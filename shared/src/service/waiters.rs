@@ -62,8 +62,8 @@ impl<P: Ports> Waiters<'_, P> {
         Ok(dropped)
     }
 
-    /// Removes `holder` from the queue after the event of the end of its execution, unless DescribeExecution
-    /// shows that the execution runs again after a redrive.
+    /// Removes `holder` from the queue after the event of the end of its execution. The waiter stays if
+    /// DescribeExecution gives no clear answer, or shows that the execution runs again after a redrive.
     ///
     /// # Errors
     /// When a request to the table failed.

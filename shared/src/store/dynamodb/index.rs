@@ -1,8 +1,8 @@
 //! The sweep's index: the locks that are due.
 //!
-//! The index is sparse: a lock that is never due has no `shard` and no `dueAt`, and costs the sweep nothing.
-//! The index may lag behind the table, so an entry is only a reason to read the record. An entry that is out
-//! of date costs one read. A lock whose entry is not there yet is found by the next sweep.
+//! The index is sparse: a lock that the sweep need not check has no `shard` and no `dueAt`, and costs the
+//! sweep nothing. The index may lag behind the table, so an entry is only a reason to read the record. An
+//! entry that is out of date costs one read. A lock whose entry is not there yet is found by the next sweep.
 
 use super::DynamoStore;
 use super::error::store_error;

@@ -152,8 +152,8 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 }
 
 /// Returns the attributes of a lease, with `None` for those that it must not have. Lengths are in
-/// milliseconds, because an update expression can add numbers but not multiply them: a renewal is `expiresAt
-/// = now + leaseMs`.
+/// milliseconds, because an update expression can add numbers but not multiply them: a renewal is
+/// `expiresAt = now + leaseMs`.
 pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 26] {
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
