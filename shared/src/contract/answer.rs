@@ -232,8 +232,7 @@ impl Duplicate {
             holder: run.holder.to_string(),
             token: i64::try_from(run.token.number()).unwrap_or(i64::MAX),
             message: format!(
-                "run key {} is taken by {}, which {state}; this trigger has nothing left to do",
-                run_key.as_str(),
+                "{} {state} with the same run key; this trigger has nothing left to do",
                 run.holder
             ),
             since,
