@@ -270,7 +270,7 @@ async fn every_shape_of_an_entrypoint_saves_its_state_in_its_grace() {
     assert!(lost.is_empty(), "{lost:?}");
 }
 
-/// What `lockstep run` and two inits make of the shapes, as the table in docs/inside-the-container.md.
+/// What `lockstep run` and two inits make of the shapes.
 #[tokio::test]
 #[ignore = "compares with tini and dumb-init, which have to be installed"]
 async fn shapes_beside_bare_inits() {
