@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple, Optional
 
 from history import History, Operation
 
-# "A lease counts as over two seconds past its end" (docs/guarantees.md).
+# "a lease counts as over two seconds after its end" (docs/guarantees.md).
 GRACE_MILLIS = 2000
 
 # How far tokens may run ahead of all clocks, each one more than the last.
