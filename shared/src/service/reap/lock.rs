@@ -20,9 +20,9 @@ use lockstep_core::recovery::{Hint, Inspection};
 use lockstep_core::store::LockStore;
 use std::time::Duration;
 
-/// Distance between the holders that are checked first in successive minutes. It is prime, so each holder
-/// comes first in turn, unless exactly 37 or 74 holders are due.
-const STRIDE: usize = 37;
+/// Distance between the holders that are checked first in successive minutes. It is a prime above
+/// [`Permits::MAX`], so each holder of a lock comes first in turn.
+const STRIDE: usize = 101;
 
 /// The reaper's work on one lock.
 pub(super) struct LockReaper<'a, P: Ports> {
@@ -155,8 +155,7 @@ impl<P: Ports> LockReaper<'_, P> {
         let holders = holders.filter(|(_, lease)| lease.is_swept(now));
         let mut holders: Vec<_> = holders.collect();
         // The time may not be enough for all holders, so another holder comes first each minute.
-        let minute = usize::try_from(now.millis() / 60_000).unwrap_or(0);
-        let first = minute.wrapping_mul(STRIDE) % holders.len().max(1);
+        let first = first_of(holders.len(), now);
         holders.rotate_left(first);
         let mut checks: Vec<Pending<'_, Result<ReapReport, Error>>> = Vec::new();
         for (holder, lease) in holders {
@@ -305,6 +304,12 @@ impl<P: Ports> LockReaper<'_, P> {
     }
 }
 
+/// Returns which of `count` holders the sweep at `now` checks first.
+fn first_of(count: usize, now: Timestamp) -> usize {
+    let minute = usize::try_from(now.millis() / 60_000).unwrap_or(0);
+    minute.wrapping_mul(STRIDE) % count.max(1)
+}
+
 /// Runs all checks, [`AT_ONCE`] at a time, and adds up their reports. A failed check does not end the others;
 /// the first failure is returned after all checks.
 async fn sum(checks: Vec<Pending<'_, Result<ReapReport, Error>>>) -> Result<ReapReport, Error> {
@@ -317,4 +322,21 @@ async fn sum(checks: Vec<Pending<'_, Result<ReapReport, Error>>>) -> Result<Reap
         }
     }
     failure.map_or(Ok(report), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep_core::domain::Permits;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_holder_is_checked_first_within_as_many_minutes() {
+        let minute = |number: u64| Timestamp::from_millis(1_772_344_800_000 + number * 60_000);
+        for count in 1..=u64::from(Permits::MAX) {
+            let holders = usize::try_from(count).unwrap();
+            let first = (0..count).map(|number| first_of(holders, minute(number)));
+            assert_eq!(first.collect::<BTreeSet<_>>().len(), holders, "{count}");
+        }
+    }
 }
