@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: subcommands and their flags.
 
 pub(crate) mod agent;
 #[cfg(test)]
@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Exclusive runs from inside a container, and the operators' commands.
+/// Run commands under a lock from inside a container, and operate the locks of a Lockstep stack.
 #[derive(Debug, Parser)]
 #[command(
     name = "lockstep",
@@ -36,9 +36,9 @@ pub(crate) enum Command {
     Run(Box<run::RunArgs>),
     /// Run a command once for each message of an SQS queue
     Worker(Box<worker::WorkerArgs>),
-    /// Report the progress of the work, from inside the guarded command
+    /// Report progress, from inside a command that `lockstep run` or `lockstep worker` started
     Progress {
-        /// Any text that describes the progress; each change of the text counts as progress
+        /// Any text; a text that differs from the one before counts as progress
         value: String,
     },
     /// Hold locks for a program that runs many jobs in one process, over a local HTTP API
@@ -47,48 +47,49 @@ pub(crate) enum Command {
     Audit(audit::AuditArgs),
     /// List all locks, including idle, paused and frozen ones
     Locks(operate::LocksArgs),
-    /// Show one lock: its holders, its waiters, its last runs, and what would free it
+    /// Show one lock: its holders, its waiters, its latest runs, and what will free a permit
     Show(operate::ShowArgs),
-    /// List the ended runs of locks, and what operators did
+    /// List the runs that have ended and the acts of operators
     History(operate::HistoryArgs),
     /// Print the list of locks repeatedly, until interrupted
     Watch(operate::WatchArgs),
-    /// Check that a stack can do its work
+    /// Check that a deployed stack works
     Doctor(operate::DoctorArgs),
-    /// Close locks: holders finish, and no permit is granted
+    /// Close locks to new grants; runs that hold a permit finish
     Pause(operate::PauseArgs),
-    /// Open locks that were paused
+    /// Open paused locks
     Resume(operate::ResumeArgs),
-    /// Take the permit of a holder and stop its work
+    /// Stop the work of a holder and free its permit
     Evict(operate::EvictArgs),
-    /// Take a waiter out of the queue
+    /// Remove a waiter from the queue
     DropWaiter(operate::DropWaiterArgs),
-    /// End the rest of a lock, so that it may grant a permit before `minIntervalSeconds` are over
+    /// End the rest (minIntervalSeconds) after the last grant of a lock
     ClearRest(operate::ClearRestArgs),
-    /// Free the run key of a run that has succeeded, so that a run with this key may start again
+    /// Free the run key of a run that succeeded, so that the run can start again
     Forget(operate::ForgetArgs),
     /// Start the latest run of a lock again, with the same input
     Start(operate::StartArgs),
-    /// Weave the lock into a state machine definition of Step Functions
+    /// Write the states that hold a lock into a Step Functions state machine definition
     Weave(Box<weave::WeaveArgs>),
-    /// Take the lock out of a definition that `lockstep weave` wrote
+    /// Restore the definition that `lockstep weave` was given
     Unweave(weave::UnweaveArgs),
-    /// Print the completions for a shell
+    /// Print the completion script for a shell
     Completions {
-        /// The shell
+        /// The shell to complete for
         #[arg(value_enum)]
         shell: Shell,
     },
     /// Write the manual pages: lockstep.1, and one for each subcommand
     Man {
-        /// The folder that the pages are written to
+        /// The folder to write to
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
 }
 
 impl Command {
-    /// Returns whether the subcommand starts and guards processes, which requires Linux.
+    /// Returns whether the subcommand starts or guards processes, which needs features that only Linux has,
+    /// such as the parent-death signal.
     pub(crate) fn guards_processes(&self) -> bool {
         matches!(
             self,

@@ -96,18 +96,16 @@ async fn a_lock_with_room_is_free_and_one_that_rests_says_until_when() {
     functions.wait(60);
     let rested = functions.view(show).await.unwrap();
 
-    let rests = format!("A permit is free, and the lock rests until {rests_until}.");
-    assert_has(
-        &resting,
-        json!({ "restsUntil": rests_until, "frees": rests }),
-    );
+    let rests = format!("A permit is free, but the lock rests until {rests_until} ");
+    assert_has(&resting, json!({ "restsUntil": rests_until }));
+    assert_says(resting["frees"].as_str().unwrap(), &rests);
     assert_eq!(rested.get("restsUntil"), None);
     assert_eq!(rested["frees"], "A permit is free.");
 }
 
 #[tokio::test]
 async fn a_closed_lock_says_how_it_opens_and_then_what_frees_a_permit() {
-    let paused = "The lock is paused until you resume it: it grants no permit before.";
+    let paused = "The lock is paused until you type `lockstep resume LOCK --note TEXT`. ";
     let holds = "holds the permit: its execution runs. Its release frees the permit.";
     for (holders, permits, says, says_not) in [
         (1, 1, [paused, holds], "A permit is free"),
@@ -147,9 +145,10 @@ async fn a_frozen_lock_says_for_which_run_it_froze() {
     let frees = shown["frees"].as_str().unwrap();
     let why = format!("{} exceeded its run time", execution("b"));
     let says = [
-        "The lock is frozen until you resume it: ",
+        "The lock is frozen: ",
         &why,
-        "stop or evict it first.",
+        "It grants no permit until you type `lockstep resume LOCK --note TEXT`. ",
+        "First check whether that run is still at work.",
     ];
     assert!(says.iter().all(|part| frees.contains(part)), "{frees}");
     assert!(!frees.contains(&execution("a")), "{frees}");
@@ -169,7 +168,7 @@ async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
     let frees = shown["frees"].as_str().unwrap();
     assert_says(
         frees,
-        "the first waiter asks for permits 3 at a lock of permits 2",
+        "the first waiter asks for `permits: 3` and the lock has `permits: 2`",
     );
 }
 
@@ -218,11 +217,9 @@ async fn a_check_is_shown_by_what_it_does_and_why() {
     let shown = functions.shown().await;
 
     let frees = shown["frees"].as_str().unwrap();
-    let expected = format!(
-        "{} has ended. A check frees the permit (the execution is ABORTED",
-        execution("a")
-    );
-    assert!(frees.starts_with(&expected), "{frees}");
+    let ended = format!("{} has ended. By ", execution("a"));
+    assert!(frees.starts_with(&ended), "{frees}");
+    assert_says(frees, "Lockstep frees the permit (the execution is ABORTED");
 }
 
 #[tokio::test]
@@ -339,7 +336,7 @@ async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
 /// Nothing shows that its execution belongs to the lock, so force stops nothing of it.
 #[tokio::test]
 async fn a_holder_that_may_not_be_stopped_is_offered_no_eviction_by_force() {
-    let sentence = "An eviction with force stops it sooner.";
+    let sentence = "`lockstep evict LOCK HOLDER --force --note TEXT` stops it now";
     for (is_owned, offered) in [(true, true), (false, false)] {
         let (functions, _) = Functions::held(&["a"]).await;
         if !is_owned {

@@ -12,8 +12,8 @@ const AFTER_HELP: &str = "\
 The API: POST /v1/jobs, POST /v1/jobs/{job}/beat, POST /v1/jobs/{job}/end, GET /v1/jobs/{job}; its
 description is at GET /v1/openapi.yaml.
 
-With a command, the agent starts it with LOCKSTEP_AGENT (http://… or unix:…) in its environment, and
-ends with it. Without one, it runs beside the program, in the same task.
+With a COMMAND, the agent starts it with LOCKSTEP_AGENT (http://… or unix:…) in its environment, and
+ends when the command ends. Without a COMMAND, the agent runs beside the program, in the same task.
 
 Exit codes:
   the command's own; 128+n if signal n ended it
@@ -30,7 +30,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct AgentArgs {
-    /// Loopback address and port to listen on; port 0 takes a free one
+    /// Loopback address and port to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7414", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
     /// Unix socket to listen on instead, created with mode 0600
@@ -38,13 +38,13 @@ pub(crate) struct AgentArgs {
     pub(crate) socket: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) table: TableArg,
-    /// Lease of a job that asks for none, 5s to 24h
+    /// Lease of a job that does not ask for one, 5s to 24h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// Time to stop for a job whose lease runs out, and on SIGTERM for all processes of the command, or for the
-    /// open jobs
+    /// Time in which a job has to stop before its lease ends; on SIGTERM, time for all processes of the
+    /// command, or for the open jobs, to stop
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
@@ -54,7 +54,8 @@ pub(crate) struct AgentArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Any client of the API can acquire locks, so it is for this machine only.
+/// Parses a loopback address with a port. Any client of the API can acquire locks, so only this machine may
+/// reach it.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: Option<SocketAddr> = text.parse().ok();
     address

@@ -1,4 +1,4 @@
-//! The flags of `run` and `weave` are the options of a lock.
+//! Tests that `run` and `weave` have a flag for each option of a lock, with the same range.
 
 use super::{Cli, Command};
 use clap::{CommandFactory, Parser};
@@ -8,9 +8,9 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Options without a flag of `run`: a process renews at a third of its lease, and stops its own command.
+/// Options for which `run` has no flag: a process renews at a third of its lease, and stops its own command.
 const NOT_OF_RUN: [&str; 3] = ["heartbeatSeconds", "maxHeartbeatSeconds", "stalePolicy"];
-/// Options without a flag of `weave`: states report no progress.
+/// Options for which `weave` has no flag: states report no progress.
 const NOT_OF_WEAVE: [&str; 1] = ["noProgressSeconds"];
 
 fn flag(field: &str) -> String {
@@ -28,12 +28,13 @@ fn flags_of(subcommand: &str) -> BTreeSet<String> {
     long.map(str::to_owned).collect()
 }
 
-/// The flag of `run` for a field: a duration has its unit in the value.
+/// Returns the name of the flag of `run` for `field`. A flag with a duration has the unit in its value, not
+/// in its name.
 fn flag_of_run(field: &str) -> String {
     flag(field.strip_suffix("Seconds").unwrap_or(field))
 }
 
-/// Whether `lockstep run` takes `value`, and the lock table what it makes of it.
+/// Returns whether `lockstep run` accepts `value`. Checks that acquire-lock accepts the request that follows.
 fn runs(field: &str, value: i64) -> bool {
     let flag = format!("--{}", flag_of_run(field));
     let value = match field.ends_with("Seconds") {
@@ -108,7 +109,7 @@ fn a_flag_of_run_has_the_range_of_its_option() {
             continue;
         }
         let Range { least, most } = match field {
-            // Below five seconds, two for the clocks leave no time to renew.
+            // Two seconds of a lease allow for clock skew: below five, no time is left to renew it.
             "leaseSeconds" => Range::new(5, range.most),
             _ => range,
         };

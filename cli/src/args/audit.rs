@@ -12,13 +12,13 @@ const RETENTION: Duration = Duration::from_secs(90 * 86_400);
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  0    done, also with overlaps found
-  64   a flag is wrong, there is no such state machine, or --state FILE is of another audit
+  0    done, with or without overlaps
+  64   a flag is wrong, there is no such state machine, or --state FILE is from another audit
   69   Step Functions cannot be reached, or denies states:ListStateMachines
   73   FILE, or standard output, cannot be written
   130  interrupted
 
-It needs nothing of Lockstep in the account, and writes nothing to AWS.
+The audit needs no Lockstep stack in the account, and writes nothing to AWS.
 
 Examples:
   lockstep audit
@@ -32,7 +32,7 @@ pub(crate) struct AuditArgs {
     /// Only these state machines [default: all of the account and Region]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Only state machines whose name begins so
+    /// Only state machines whose name begins with PREFIX
     #[arg(long, conflicts_with = "names")]
     pub(crate) prefix: Option<String>,
     /// Only runs that started within this time, up to 90d
@@ -53,7 +53,7 @@ pub(crate) struct AuditArgs {
     /// Requests per second to each service [default: half of the quota of Step Functions]
     #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) rate: Option<f64>,
-    /// Keep what was read in this file, so that the same command resumes an interrupted audit
+    /// Save what was read to this file, so that the same command resumes an interrupted audit
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) state: Option<PathBuf>,
 }

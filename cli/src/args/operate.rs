@@ -11,20 +11,20 @@ Exit codes:
   1    some locks could not be changed, or the function failed
   64   a flag is wrong, or there is no such stack, lock, holder or waiter
   69   the function could not be invoked, or could not use the lock table
-  75   the holder is alive (evict without --force)";
+  75   refused: the holder may be alive (evict without --force), or a run has the run key (forget)";
 
 const START_EXIT_CODES: &str = "\
 Exit codes:
-  0    started, or would be with --dry-run
+  0    started; with --dry-run, the run could be started
   1    not started: the answer was no, or the function failed
   64   a flag is wrong, or there is no such stack, lock, run key or execution
   69   the function could not be invoked, or could not use the lock table or Step Functions
   75   a holder or a waiter has the run key";
 
-/// The stack of Lockstep: by its name, or else by its table, or else the one named `lockstep`.
+/// The stack of Lockstep: by its name, else by its lock table, else the stack named `lockstep`.
 #[derive(Debug, Args)]
 pub(crate) struct StackArgs {
-    /// Name of the CloudFormation stack of Lockstep [default: the stack of --table, or lockstep]
+    /// Name of the CloudFormation stack of Lockstep [default: the stack of --table, else lockstep]
     #[arg(
         long,
         env = "LOCKSTEP_STACK",
@@ -32,7 +32,7 @@ pub(crate) struct StackArgs {
         hide_env_values = true
     )]
     pub(crate) stack: Option<String>,
-    /// Name of the lock table, to find the stack without its name
+    /// Name or ARN of the lock table; finds the stack without --stack
     #[arg(
         long,
         env = "LOCKSTEP_TABLE",
@@ -42,12 +42,12 @@ pub(crate) struct StackArgs {
     pub(crate) table: Option<String>,
 }
 
-/// The function to invoke.
+/// The Lambda function to invoke.
 #[derive(Debug, Args)]
 pub(crate) struct FunctionArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
-    /// Name or ARN of the function operate or view, in place of the one in the outputs of the stack
+    /// Name or ARN of the Lambda function to invoke, operate or view [default: from the outputs of the stack]
     #[arg(long, value_name = "NAME")]
     pub(crate) function: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct FunctionArgs {
 /// How an answer is laid out for people.
 #[derive(Debug, Args)]
 pub(crate) struct LayoutArgs {
-    /// Print whole names and absolute times, in lines as wide as they have to be
+    /// Print full names and absolute times, and do not wrap lines
     #[arg(long)]
     pub(crate) wide: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) enum RowFormat {
     Csv,
 }
 
-/// How one thing is printed.
+/// How one lock or one result is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Lines for people
@@ -82,11 +82,11 @@ pub(crate) enum Format {
     Json,
 }
 
-/// List all locks, the idle, paused and frozen ones too
+/// List all locks, including idle, paused and frozen ones
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct LocksArgs {
-    /// Only locks whose name begins so
+    /// Only locks whose name begins with PREFIX
     #[arg(value_name = "PREFIX", value_parser = parse::lock)]
     pub(crate) prefix: Option<String>,
     /// Only locks in this state: frozen, paused, held, waiting, idle or unreadable
@@ -103,7 +103,7 @@ pub(crate) struct LocksArgs {
     pub(crate) output: RowFormat,
     #[command(flatten)]
     pub(crate) layout: LayoutArgs,
-    /// Print the list again and again [default time: 2s]
+    /// Print the list repeatedly, once every TIME [default: 2s]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
           default_missing_value = "2s", conflicts_with = "output", value_parser = parse::limit)]
     pub(crate) watch: Option<Duration>,
@@ -111,7 +111,7 @@ pub(crate) struct LocksArgs {
     pub(crate) function: FunctionArgs,
 }
 
-/// Show one lock: its holders and their work, its waiters, its last runs, and what would free it
+/// Show one lock: its holders and their work, its waiters, its latest runs, and what will free a permit
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct ShowArgs {
@@ -129,7 +129,7 @@ pub(crate) struct ShowArgs {
     pub(crate) output: Format,
     #[command(flatten)]
     pub(crate) layout: LayoutArgs,
-    /// Show it again and again [default time: 2s]
+    /// Show the lock repeatedly, once every TIME [default: 2s]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
           default_missing_value = "2s", conflicts_with = "output", value_parser = parse::limit)]
     pub(crate) watch: Option<Duration>,
@@ -137,17 +137,17 @@ pub(crate) struct ShowArgs {
     pub(crate) function: FunctionArgs,
 }
 
-/// List the runs of locks that have ended, and what operators did, the newest first
+/// List the runs that have ended and the acts of operators, newest first
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct HistoryArgs {
-    /// The lock; default: all locks
+    /// The lock [default: all locks]
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: Option<String>,
-    /// All locks whose name begins so
+    /// All locks whose name begins with PREFIX
     #[arg(long, conflicts_with = "lock", value_parser = parse::lock)]
     pub(crate) prefix: Option<String>,
-    /// All locks, as without LOCK and --prefix
+    /// All locks; the default without LOCK and --prefix
     #[arg(long, conflicts_with_all = ["lock", "prefix"])]
     pub(crate) all: bool,
     /// Only runs that have not succeeded
@@ -156,13 +156,14 @@ pub(crate) struct HistoryArgs {
     /// Only runs that ended with this ECS task: its id or ARN
     #[arg(long, value_name = "ID")]
     pub(crate) task: Option<String>,
-    /// Only what ended within this time, such as 12h [default: 24h, of several locks]
+    /// Only entries that ended within this time, such as 12h [default: 24h for several locks, no limit for
+    /// one]
     #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "to"], value_parser = parse::limit)]
     pub(crate) since: Option<Duration>,
-    /// The earliest time of a grant or an act, such as 2026-03-01T00:00:00Z
+    /// Only runs granted and acts done at or after this time, such as 2026-03-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// The latest time
+    /// Only runs granted and acts done at or before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
     /// Maximum number of entries
@@ -184,10 +185,10 @@ pub(crate) struct HistoryArgs {
     pub(crate) function: FunctionArgs,
 }
 
-/// Print the list of locks again and again
+/// Print the list of locks repeatedly, until interrupted
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Only locks whose name begins so
+    /// Only locks whose name begins with PREFIX
     #[arg(value_name = "PREFIX", value_parser = parse::lock)]
     pub(crate) prefix: Option<String>,
     /// Time between two lists
@@ -199,13 +200,13 @@ pub(crate) struct WatchArgs {
     pub(crate) function: FunctionArgs,
 }
 
-/// Why an act is done, by whom, and where.
+/// Reason and author of an act, and the function that carries it out.
 #[derive(Debug, Args)]
 pub(crate) struct ActArgs {
-    /// Why: it is in the history, in the event and, for a pause, in the error of each run
+    /// Reason for the act; written to the history and the event, and for a pause to the error of each run
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: String,
-    /// Who
+    /// Who acts, such as a mail address [default: the variable USER]
     #[arg(
         long,
         env = "LOCKSTEP_ACTOR",
@@ -233,15 +234,15 @@ pub(crate) struct ScopeArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: Option<String>,
-    /// All locks whose name begins so
+    /// All locks whose name begins with PREFIX
     #[arg(long, value_parser = parse::lock)]
     pub(crate) prefix: Option<String>,
-    /// All locks, also those that have not run yet
+    /// All locks, including those that have not run yet
     #[arg(long)]
     pub(crate) all: bool,
 }
 
-/// Close locks: holders finish, and no permit is granted
+/// Close locks to new grants; runs that hold a permit finish
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct PauseArgs {
@@ -249,15 +250,15 @@ pub(crate) struct PauseArgs {
     pub(crate) scope: ScopeArgs,
     #[command(flatten)]
     pub(crate) act: ActArgs,
-    /// When the pause is over, such as 2026-03-01T06:00:00Z; default: when the locks are resumed
+    /// Time at which the pause ends by itself, such as 2026-03-01T06:00:00Z [default: at `lockstep resume`]
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Return when nothing holds the locks any more
+    /// Wait until no run holds the locks
     #[arg(long)]
     pub(crate) drain: bool,
 }
 
-/// Open locks that were paused; a frozen one by its name
+/// Open paused locks; to open a frozen lock, name it by LOCK
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct ResumeArgs {
@@ -267,44 +268,46 @@ pub(crate) struct ResumeArgs {
     pub(crate) act: ActArgs,
 }
 
-/// Take the permit of a holder and stop its work, or take a waiter out of the queue
+/// Stop the work of a holder and free its permit, or remove a waiter from the queue
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct EvictArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: String,
-    /// The holder or waiter, as `lockstep show` names it, or a part of its name; default: the only holder
+    /// Name of the holder or waiter, as `lockstep show` prints it, or a part of it [default: the only holder,
+    /// once it has held its permit for 60s]
     #[arg(value_name = "HOLDER")]
     pub(crate) holder: Option<String>,
-    /// Also a holder that is alive
+    /// Evict the holder even if it is alive, or if Lockstep cannot tell
     #[arg(long)]
     pub(crate) force: bool,
-    /// Free the permit of a holder that an eviction cannot stop, while its work may still run; HOLDER is its whole name
+    /// Free the permit of a holder that an earlier eviction could not stop, although its work may still run;
+    /// HOLDER must be the full name
     #[arg(long, requires = "force", requires = "holder")]
     pub(crate) abandon: bool,
     #[command(flatten)]
     pub(crate) act: ActArgs,
 }
 
-/// Take a waiter out of the queue, also one whose item is missing or damaged
+/// Remove a waiter from the queue, even if its item in the lock table is missing or damaged
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct DropWaiterArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: String,
-    /// The waiter, as `lockstep show` names it, or a part of its name
+    /// Name of the waiter, as `lockstep show` prints it, or a part of it
     #[arg(value_name = "HOLDER", required_unless_present = "id")]
     pub(crate) holder: Option<String>,
-    /// The short name of a waiter whose item is missing or damaged
+    /// Id of a waiter whose item is missing or damaged: the 16 hex digits that `lockstep show` prints for it
     #[arg(long, conflicts_with = "holder")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) act: ActArgs,
 }
 
-/// End the rest of a lock after its last grant, such as that of a wrong minIntervalSeconds
+/// End the rest after the last grant of a lock, for example one that a wrong minIntervalSeconds caused
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct ClearRestArgs {
@@ -315,54 +318,55 @@ pub(crate) struct ClearRestArgs {
     pub(crate) act: ActArgs,
 }
 
-/// Make the run key of a run that has succeeded free, so that it may run again
+/// Free the run key of a run that succeeded, so that a run with this key can start again
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct ForgetArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: String,
-    /// The run key, as `lockstep history --output json` names it
+    /// The run key, as `lockstep history --output json` prints it
     #[arg(value_name = "RUN_KEY", value_parser = parse::run_key)]
     pub(crate) run_key: String,
     #[command(flatten)]
     pub(crate) act: ActArgs,
 }
 
-/// Start a run of a lock again: the workflow of its latest run, with the input that it had
+/// Start the workflow of a lock's latest run again, with the same input
 ///
-/// The new execution acquires the lock as any other does: its overlap policy holds, and a pause.
+/// The new execution acquires the lock as any other does: its overlap policy applies, and so does a pause.
 #[derive(Debug, Args)]
 #[command(after_help = START_EXIT_CODES)]
 pub(crate) struct StartArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
     pub(crate) lock: String,
-    /// The run with this run key in place of the latest run; its success is forgotten first
+    /// Start the run with this run key instead of the latest run; the success of the key is forgotten first
     #[arg(long, value_name = "RUN_KEY", value_parser = parse::run_key)]
     pub(crate) again: Option<String>,
-    /// The input of this schedule of EventBridge Scheduler, or of this rule, in place of the latest run's: a name,
-    /// GROUP/NAME of a schedule, or an ARN
+    /// Start what this EventBridge Scheduler schedule or EventBridge rule starts, with its input: the name of
+    /// either, GROUP/NAME of a schedule, or an ARN
     #[arg(long, value_name = "NAME")]
     pub(crate) schedule: Option<String>,
-    /// The scheduled time that the input of the schedule is filled in with, as 2026-03-01T06:00:00Z [default: now]
+    /// Scheduled time to fill into the input of --schedule, such as 2026-03-01T06:00:00Z [default: now]
     #[arg(long, value_name = "TIME", requires = "schedule")]
     pub(crate) scheduled_time: Option<String>,
-    /// The id of the start: with the id of an earlier start, nothing more is started [default: a new one]
+    /// Id of this start: a repetition with the same id and the same flags starts nothing more [default: a
+    /// random id]
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Say what would be started, and start nothing
+    /// Print what would be started, and start nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
-    /// Start without a question
+    /// Start without asking
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) act: ActArgs,
 }
 
-/// Check that a stack can do its work: the stack, its functions and versions, the clock, dead letters, frozen
-/// locks, dead holders, orphaned work
+/// Check that a deployed stack works: the stack, its functions and versions, the clock of this machine, dead
+/// letters, frozen locks, dead holders, orphaned work, and locks whose holders wait for each other
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 if all checks pass, 1 otherwise, 64 if there is no such stack."

@@ -1,4 +1,4 @@
-//! Parsers for the values of flags, so that clap's error names the flag.
+//! Parsers for the values of flags. clap adds the name of the flag to their errors.
 
 use crate::lease::timing::LeaseTiming;
 use lockstep::contract::{LockOptions, Range};
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::time::Duration;
 
-/// A duration in whole seconds, such as 90s, 15m, 2h or 1h30m.
+/// Parses a duration in whole seconds, such as 90s, 15m, 2h or 1h30m.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let rule = "must be a duration in whole seconds, such as 90s, 15m or 1h30m";
     let mut whole = 0_u64;
@@ -33,18 +33,18 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(whole))
 }
 
-/// A duration from a second to a year.
+/// Parses a duration in the range of `maxRunSeconds`, 1 second to 365 days.
 pub(crate) fn limit(text: &str) -> Result<Duration, String> {
     option(LockOptions::MAX_RUN)(text)
 }
 
-/// A duration in the range of an option.
+/// Returns a parser for a duration in the range of an option.
 pub(crate) fn option(range: Range) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     let [least, most] = [range.least, range.most].map(|end| Duration::from_secs(end.into()));
     move |text| within(text, least, most)
 }
 
-/// The length of a lease.
+/// Parses the length of a lease, 5 seconds to 24 hours.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     within(text, LeaseTiming::SHORTEST, LeaseTiming::LONGEST)
 }
@@ -58,7 +58,7 @@ fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, Strin
     }
 }
 
-/// A duration in its largest whole unit; a day is 24h.
+/// Formats a duration in its largest whole unit, such as 90s, 2h or 31d. One day is 24h.
 fn short(length: Duration) -> String {
     let seconds = length.as_secs();
     let whole = |unit: u64| seconds.is_multiple_of(unit).then_some(seconds / unit);
@@ -72,30 +72,30 @@ fn short(length: Duration) -> String {
     })
 }
 
-/// The name of a lock.
+/// Parses the name of a lock.
 pub(crate) fn lock(text: &str) -> Result<String, String> {
     LockKey::new(text).map_err(|_| LockKey::RULE.to_owned())?;
     Ok(text.to_owned())
 }
 
-/// The idempotency key of the trigger.
+/// Parses a run key.
 pub(crate) fn run_key(text: &str) -> Result<String, String> {
     RunKey::new(text).map_err(|_| RunKey::RULE.to_owned())?;
     Ok(text.to_owned())
 }
 
-/// A word of the JSON contract.
+/// Parses a word of the JSON contract, such as `skip` for an overlap policy.
 pub(crate) fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(json!(text)).map_err(|error| error.to_string())
 }
 
-/// A name and its value, as in NAME=VALUE.
+/// Parses a name and its value, written as NAME=VALUE.
 pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// A switch of the environment.
+/// Parses a variable of the environment that switches something on or off.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text {
         "1" | "yes" | "true" | "on" => Ok(true),

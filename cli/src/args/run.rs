@@ -10,18 +10,18 @@ use std::time::Duration;
 const AFTER_HELP: &str = "\
 Exit codes:
   the command's own; 128+n if signal n ended it
-  0    the command succeeded; or skipped or a duplicate (see --skip-code)
+  0    the command succeeded, or the run was skipped or is a duplicate (see --skip-code)
   64   a flag or the environment is wrong        69   the lock table cannot be used, no credentials
   75   not acquired                              76   the lease was lost
-  124  over --max-run, or no progress            126, 127  the command cannot be run, is not found
+  124  stopped by --max-run or --no-progress     126, 127  the command cannot be run, is not found
   143  stopped by SIGTERM (130 by SIGINT)
 
 Environment:
   LOCKSTEP_TABLE   name of the lock table (or --table)
   LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN
-                   the grant of a workflow: verified and renewed, instead of acquiring the lock
+                   the grant of a workflow; lockstep verifies and renews it, and acquires no lock
   LOCKSTEP_WITHOUT_LOCK
-                   yes, true, on or 1: as --without-lock; empty, no, false, off or 0: not
+                   yes, true, on or 1: same as --without-lock; empty, no, false, off or 0: with a lock
   LOCKSTEP_LOG     error, warn, info (default), debug or trace
 
 The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,
@@ -54,12 +54,12 @@ pub(crate) enum OnPausedArg {
     Fail,
 }
 
-/// What becomes of the runs that a paused lock skips.
+/// What happens to the runs that a paused lock skips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CatchUpArg {
-    /// They are left out
+    /// None of them runs later
     None,
-    /// The first of them runs once the lock is resumed
+    /// The first of them runs when the lock is resumed
     Once,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct RunArgs {
     pub(crate) lock: Option<String>,
     #[command(flatten)]
     pub(crate) table: TableArg,
-    /// Another run may take over after this time of silence, 5s to 24h
+    /// Length of the lease, 5s to 24h: another run may take the lock after this time without a renewal
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
     /// What to do when the lock is held
@@ -90,7 +90,7 @@ pub(crate) struct RunArgs {
     /// What to do when the lock is paused [default: skip with --overlap skip, wait with queue, fail with fail]
     #[arg(long, value_enum)]
     pub(crate) on_paused: Option<OnPausedArg>,
-    /// With once, the first run that a paused lock skips waits for the resume
+    /// With once, the first run that a paused lock would skip waits until the lock is resumed
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = CatchUpArg::None)]
     pub(crate) catch_up: CatchUpArg,
     /// Wait at most this long, with --overlap queue, --on-paused wait or --catch-up once
@@ -108,10 +108,11 @@ pub(crate) struct RunArgs {
     /// Idempotency key of the trigger: one success per key
     #[arg(long, value_name = "KEY", value_parser = parse::run_key)]
     pub(crate) run_key: Option<String>,
-    /// No other run of this lock begins within this time
+    /// Minimum time from a grant of this lock to the next one
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MIN_INTERVAL))]
     pub(crate) min_interval: Option<Duration>,
-    /// A run of this lock is expected to succeed this often; else Run Missing is published
+    /// How often a run of this lock is expected to succeed; without a success the event Run Missing is
+    /// published
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::EXPECT_EVERY))]
     pub(crate) expect_every: Option<Duration>,
     /// Stop the command after this time
@@ -120,8 +121,8 @@ pub(crate) struct RunArgs {
     /// Stop the command after this time without a change in its progress
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::NO_PROGRESS))]
     pub(crate) no_progress: Option<Duration>,
-    /// Time from SIGTERM to SIGKILL when the command is stopped, for all its processes: those that outlive the
-    /// first one have the rest of it
+    /// Time from SIGTERM to SIGKILL when the command is stopped; processes that outlive the first one have
+    /// what is left of this time
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
@@ -140,10 +141,10 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Checks what clap cannot: flags without effect in combination.
+    /// Checks for flags that have no effect beside the others, which clap cannot check.
     ///
     /// # Errors
-    /// A sentence with the name of the flag.
+    /// A sentence that names the flag.
     pub(crate) fn check(&self) -> Result<(), String> {
         let waits = self.overlap == OverlapArg::Queue;
         let catches_up = self.catch_up == CatchUpArg::Once;
@@ -166,10 +167,10 @@ impl RunArgs {
         Ok(())
     }
 
-    /// The request for the lock.
+    /// Returns the request to acquire `lock`.
     ///
-    /// Without `maxRunSeconds` and `noProgressSeconds`: this process enforces both limits. The table would enforce
-    /// them only at a renewal, and sees progress only then.
+    /// The request leaves out `maxRunSeconds` and `noProgressSeconds`, because this process enforces both
+    /// limits itself. The lock table would enforce them only at a renewal, and would see progress only then.
     pub(crate) fn request(&self, lock: &str, holder: String, lease_seconds: i64) -> AcquireRequest {
         let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
         let options = LockOptions {

@@ -21,10 +21,10 @@ pub(crate) struct TableArg {
 }
 
 impl TableArg {
-    /// The settings in the environment; the flag overrides the table.
+    /// Reads the settings from the environment. `--table` overrides `LOCKSTEP_TABLE`.
     ///
     /// # Errors
-    /// All errors in the environment.
+    /// Every fault of the settings, or the rule that the name of the table breaks.
     pub(crate) fn config(&self) -> Result<Config, String> {
         let config = Config::from_lookup(|name| {
             let chosen = self.table.clone().filter(|_| name == Key::Table.name());
@@ -45,10 +45,11 @@ pub(crate) struct ProtectArg {
     pub(crate) protect: Mode,
 }
 
-/// Which processes get the signal of a stop.
+/// Which processes get the signal that stops the command.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ScopeArg {
-    /// Which processes get a signal while the first one lives; those left after its end get SIGTERM in any case
+    /// Which processes get a signal while the first process lives; processes that outlive it always get
+    /// SIGTERM
     #[arg(long, value_enum, value_name = "SCOPE", default_value_t = SignalScope::Group)]
     pub(crate) signal_scope: SignalScope,
 }

@@ -1,12 +1,12 @@
-//! The lock table: its name, or its ARN.
+//! The lock table, given by its name or its ARN.
 
 use aws_config::SdkConfig;
 
-/// The rule for a table
+/// The rule for the name or the ARN of a table
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>).
-pub(crate) const RULE: &str = "3 to 255 of A-Z a-z 0-9 _ . -, or the ARN of a table";
+pub(crate) const RULE: &str = "3 to 255 characters out of A-Z a-z 0-9 _ . -, or the ARN of a table";
 
-/// A table, and where it is, if an ARN says so.
+/// A table, with its Region and account if it was given as an ARN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Table<'a> {
     pub(crate) name: &'a str,
@@ -15,10 +15,10 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// `LOCKSTEP_TABLE` or `--table`.
+    /// Parses the value of `LOCKSTEP_TABLE` or `--table`.
     ///
     /// # Errors
-    /// The value, and the rule that it breaks.
+    /// A message with the value and the rule that it breaks.
     pub(crate) fn of(text: &'a str) -> Result<Self, String> {
         let table = Self::parse(text);
         table.ok_or_else(|| format!("LOCKSTEP_TABLE (or --table) is {text:?}, but must be {RULE}"))
@@ -50,26 +50,26 @@ impl<'a> Table<'a> {
     /// Checks that requests with the settings of `sdk` go to the Region of the table.
     ///
     /// # Errors
-    /// Both Regions.
+    /// A message with both Regions.
     pub(crate) fn check_region(&self, sdk: &SdkConfig) -> Result<(), String> {
         let asked = sdk.region().map_or("", |region| region.as_ref());
         match self.place {
             Some((region, _)) if region != asked => Err(format!(
-                "the table {} is in {region} by its ARN, but the Region is {asked}: set AWS_REGION",
+                "the ARN of table {} names the Region {region}, but requests go to {asked}: set AWS_REGION={region}",
                 self.name
             )),
             _ => Ok(()),
         }
     }
 
-    /// Checks that the table is one of `account`.
+    /// Checks that the table is in `account`, the account of the credentials.
     ///
     /// # Errors
-    /// Both accounts.
+    /// A message with both accounts.
     pub(crate) fn check_account(&self, account: &str) -> Result<(), String> {
         match self.place {
             Some((_, own)) if own != account => Err(format!(
-                "the table {} is in account {own} by its ARN, but the credentials are for {account}",
+                "the ARN of table {} names the account {own}, but the credentials are for {account}",
                 self.name
             )),
             _ => Ok(()),

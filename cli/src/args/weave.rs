@@ -11,11 +11,11 @@ Exit codes:
   0    the definition is written; with --check, it is woven as this version weaves it
   1    with --check: it is not woven, or weaving it again would change it
   64   a flag is wrong
-  65   FILE is no definition that can hold a lock, with the reason
+  65   FILE is not a definition that can hold a lock; the message says why
   66   FILE cannot be read                       73   OUT cannot be written
 
-FILE and OUT are in JSON or YAML. What FILE has is moved as text: its order, comments and ${…} stay. A woven
-FILE is woven anew from its original. `lockstep unweave` gives the original back byte for byte.
+FILE and OUT are JSON or YAML. The states of FILE are moved as text: their order, comments and ${…} stay. A FILE
+that is woven already is woven again from its original. `lockstep unweave` restores the original byte for byte.
 
 Examples:
   lockstep weave report.asl.json --lock nightly-report -o report.woven.asl.json
@@ -23,13 +23,13 @@ Examples:
   lockstep weave etl.asl.json --lock warehouse --from Load --to 'Load Finished' --diff
   lockstep weave --check report.woven.asl.json";
 
-/// Weave the lock into a state machine definition of Step Functions
+/// Write the states that hold a lock into a Step Functions state machine definition
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct WeaveArgs {
     #[command(flatten)]
     pub(crate) files: FilesArg,
-    /// Only check that FILE is woven, as this version weaves it
+    /// Only check that FILE is woven, and that this version would weave it in the same way
     #[arg(long, conflicts_with_all = ["lock", "out", "diff"])]
     pub(crate) check: bool,
     /// The lock: a name, or a JSONata expression over $states.input, in {% %}
@@ -48,64 +48,69 @@ pub(crate) struct WeaveArgs {
     /// queue, fail with fail and replace]
     #[arg(long, value_name = "POLICY", value_parser = parse::word::<OnPaused>)]
     pub(crate) on_paused: Option<OnPaused>,
-    /// With once, the first run that a paused lock skips waits for the resume: once or none [default: none]
+    /// With once, the first run that a paused lock would skip waits until the lock is resumed: once or none
+    /// [default: none]
     #[arg(long, value_name = "WHICH", value_parser = parse::word::<CatchUp>)]
     pub(crate) catch_up: Option<CatchUp>,
-    /// What becomes of an execution that is skipped: succeed or fail [default: succeed, of a section fail]
+    /// How an execution ends that is skipped: succeed or fail [default: succeed, or fail with --from or --to]
     #[arg(long, value_name = "END", value_parser = parse::word::<OnSkip>)]
     pub(crate) on_skip: Option<OnSkip>,
-    /// Idempotency key of the trigger: a text, or a JSONata expression as of --lock
+    /// Idempotency key of the trigger: a text, or a JSONata expression as for --lock
     #[arg(long, value_name = "KEY")]
     pub(crate) run_key: Option<String>,
     /// Maximum number of runs at once [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) permits: Option<i64>,
-    /// Length of the lease, 3 to 86400 [default: three heartbeats, or 60 with --heartbeat-seconds]
+    /// Length of the lease in seconds, 3 to 86400 [default: three heartbeats, or 60 with --heartbeat-seconds]
     #[arg(long, value_name = "N")]
     pub(crate) lease_seconds: Option<i64>,
-    /// Time between heartbeats, at least two below the lease [default: 300, or a third of --lease-seconds]
+    /// Seconds between heartbeats, at least 2 less than the lease [default: 300, or a third of
+    /// --lease-seconds]
     #[arg(long, value_name = "N")]
     pub(crate) heartbeat_seconds: Option<i64>,
-    /// Longest time between heartbeats, which come less often the longer a run lasts [default: 900]
+    /// Longest time between heartbeats, in seconds; the time grows with the age of the run [default: 900]
     #[arg(long, value_name = "N")]
     pub(crate) max_heartbeat_seconds: Option<i64>,
-    /// Longest time of a run
+    /// Time limit of a run, in seconds
     #[arg(long, value_name = "N")]
     pub(crate) max_run_seconds: Option<i64>,
-    /// What happens to a run that stops renewing or overruns: terminate, yield or hold [default: terminate]
+    /// What happens to a run that stops renewing its lease or exceeds its time limit: terminate, yield or
+    /// hold [default: terminate]
     #[arg(long, value_name = "POLICY", value_parser = parse::word::<Stale>)]
     pub(crate) stale_policy: Option<Stale>,
-    /// No other run of this lock begins within this time
+    /// Minimum time from a grant of this lock to the next one, in seconds
     #[arg(long, value_name = "N")]
     pub(crate) min_interval_seconds: Option<i64>,
-    /// A run of this lock is expected to succeed this often; else Run Missing is published
+    /// How often a run of this lock is expected to succeed, in seconds; without a success the event Run
+    /// Missing is published
     #[arg(long, value_name = "N")]
     pub(crate) expect_every_seconds: Option<i64>,
     /// Maximum number of waiters, with --overlap queue [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) max_queue: Option<i64>,
-    /// What a run does that finds the queue full: fail or skip [default: fail]
+    /// What to do when the queue is full: fail or skip [default: fail]
     #[arg(long, value_name = "POLICY", value_parser = parse::word::<WhenQueueFull>)]
     pub(crate) when_queue_full: Option<WhenQueueFull>,
-    /// Wait at most this long, with --overlap queue or replace, --on-paused wait or --catch-up once
+    /// Wait at most this many seconds, with --overlap queue or replace, --on-paused wait or --catch-up once
     #[arg(long, value_name = "N")]
     pub(crate) wait_seconds: Option<i64>,
-    /// Time after which a waiting execution registers again, 5 to 3600 [default: 300]
+    /// Seconds after which a waiting execution registers again, 5 to 3600 [default: 300]
     #[arg(long, value_name = "N")]
     pub(crate) wait_interval_seconds: Option<i64>,
-    /// Write VALUE in place of ${NAME} in the woven states, as of AcquireLockFunctionArn or Partition
+    /// Write VALUE in place of ${NAME} in the woven states; NAME is for example AcquireLockFunctionArn or
+    /// Partition
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse::assignment)]
     pub(crate) set: Vec<(String, String)>,
 }
 
-/// Take the lock out of a definition that `lockstep weave` wrote
+/// Restore the definition that `lockstep weave` was given
 #[derive(Debug, Args)]
 pub(crate) struct UnweaveArgs {
     #[command(flatten)]
     pub(crate) files: FilesArg,
 }
 
-/// What is read and where the result goes.
+/// The file to read, and where to write the result.
 #[derive(Debug, Args)]
 pub(crate) struct FilesArg {
     /// The definition; - is standard input
@@ -120,7 +125,7 @@ pub(crate) struct FilesArg {
 }
 
 impl WeaveArgs {
-    /// The options to weave with.
+    /// Returns the options to weave with.
     pub(crate) fn options(&self) -> Options {
         let options = LockOptions {
             permits: self.permits,

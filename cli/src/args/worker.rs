@@ -10,11 +10,12 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
-A message is deleted when its command has succeeded, and not before. One that failed is visible
-again after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the queue
-moves it to the dead-letter queue. One whose once key has already succeeded is deleted and not run.
-One that cannot start because of the table, its lock or this machine is hidden for 15s, 1m, 4m and
-so on up to an hour, and no more are received until a read of the table and one message succeed.
+A message is deleted only after its command has succeeded. If the command fails, the message is
+visible again after 5s, 10s, 20s and so on up to --backoff-max, until the redrive policy of the
+queue moves it to the dead-letter queue. A message whose once key has already succeeded is deleted
+without a run. A message that cannot start because of the table, its lock or this machine is hidden
+for 15s, 1m, 4m and so on up to an hour; no more messages are received until a read of the table
+and one message succeed.
 
 Exit codes:
   64   a flag or the environment is wrong        69   the queue or the table cannot be used
@@ -28,11 +29,11 @@ Environment:
 The command gets the body of one message on standard input, and LOCKSTEP_LOCK, LOCKSTEP_HOLDER,
 LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE, LOCKSTEP_RUN_KEY (the once key), LOCKSTEP_PROGRESS,
 LOCKSTEP_MESSAGE_ID, LOCKSTEP_RECEIVE_COUNT and LOCKSTEP_MESSAGE_ATTRIBUTES (JSON, without
-binary ones). SQS delivers a message again 12 hours after it was received, even while it is at
-work; it is then left alone as long as the first receiver holds its lease.
+binary attributes). SQS delivers a message again 12 hours after it was received, even while its
+command runs. The second delivery does not start a command while the first receiver holds the lease.
 
-After SIGTERM no more messages are received; the poll that is under way, up to 20s, is waited for
-within --grace. A second signal stops commands at once, a third kills them.
+After SIGTERM the worker receives no more messages. Within --grace it waits for the poll that is
+under way, which takes up to 20s. A second signal stops the commands at once, a third kills them.
 
 Example:
   lockstep worker --queue-url https://sqs.eu-west-1.amazonaws.com/111122223333/orders \\
@@ -46,23 +47,23 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "URL", env = "LOCKSTEP_QUEUE_URL", hide_env_values = true,
           value_parser = parse_queue)]
     pub(crate) queue_url: QueueUrl,
-    /// Maximum number of messages at work at once
+    /// Maximum number of commands that run at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) concurrency: u8,
-    /// Prefix of the locks' names [default: the queue's name]
+    /// Prefix of the names of the locks [default: the name of the queue]
     #[arg(long, value_name = "NAME", value_parser = lock_prefix)]
     pub(crate) lock: Option<String>,
-    /// JMESPath of a message's idempotency key in its JSON body: a string or a 64-bit integer
-    /// [default: the message's id]
+    /// JMESPath of the idempotency key in the JSON body of a message: a string or a 64-bit integer
+    /// [default: the id of the message]
     #[arg(long, value_name = "JMESPATH", value_parser = OnceKey::compile)]
     pub(crate) once_key: Option<OnceKey>,
     #[command(flatten)]
     pub(crate) table: TableArg,
-    /// Another worker may take a message over after this time of silence, 5s to 24h
+    /// Length of the lease, 5s to 24h: another worker may take the message after this time without a renewal
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
-    /// Time from SIGTERM to the end of all commands with all their processes; they are asked to stop 5s before
-    /// its end
+    /// Time from SIGTERM of the worker to the end of all processes of all commands; the commands get SIGTERM
+    /// 5s before this time is over
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
@@ -78,8 +79,8 @@ pub(crate) struct WorkerArgs {
     pub(crate) backoff_max: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// When a deployment replaces the ECS task, finish the messages at work and exit with 0: a protected task is
-    /// not stopped by it
+    /// When a deployment replaces the ECS task, finish the messages at work and exit with 0; ECS does not
+    /// stop a protected task by itself
     #[arg(long)]
     pub(crate) drain_on_deploy: bool,
     /// The command and its arguments
@@ -118,18 +119,18 @@ fn parse_queue(text: &str) -> Result<QueueUrl, String> {
     })
 }
 
-/// Parses the prefix of a lock's name: a slash and two digits follow.
+/// Parses the prefix of the name of a lock. A slash and two digits, the shard, follow it.
 fn lock_prefix(text: &str) -> Result<String, String> {
     match LockKey::new(format!("{text}/00")) {
         Ok(_) if !text.is_empty() => Ok(text.to_owned()),
         _ => Err(format!(
-            "{}, and three of them are for the shard",
+            "{}, of which the last three are the shard",
             LockKey::RULE
         )),
     }
 }
 
-/// Parses the limit of the back-off: SQS hides a message for 12 hours at most
+/// Parses the longest back-off. SQS hides a message for at most 12 hours
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
 fn backoff(text: &str) -> Result<Duration, String> {
     let length = parse::limit(text)?;

@@ -1,4 +1,4 @@
-//! Finds the holder or the waiter that a person means.
+//! Finds the holder or the waiter that an operator names.
 
 use super::concurrently;
 use crate::contract::Called;
@@ -9,14 +9,14 @@ use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{HolderId, LockKey, LockRecord, Seconds, WaiterId};
 use lockstep_core::store::LockStore;
 
-/// Most names that an error lists.
+/// Maximum number of names that an error lists.
 const LISTED_MAX: usize = 5;
 
-/// For how long after its grant a holder has to be named, although it is the only one: the one that the operator has
-/// seen may have ended since.
+/// Time after its grant in which even the only holder has to be named. The holder that the operator saw may have ended
+/// since, and this may be the next one.
 const YOUNG: Seconds = Seconds::of(60);
 
-/// What a name stands for.
+/// The holder or the waiter that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A holder.
@@ -25,10 +25,10 @@ pub(super) enum Found {
     Waiter(WaiterId, HolderId),
 }
 
-/// The only holder or waiter of `lock` that `called` is the name of, or a part of its name.
+/// Returns the only holder or waiter of `lock` whose name is `called` or contains it.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` if it is of none or of several, which the message lists.
+/// `Lockstep.InvalidRequest` if `called` fits no name, or fits several, which the message lists.
 pub(super) async fn find<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -57,19 +57,24 @@ pub(super) async fn find<P: Ports>(
         Err(named) => {
             let rule = match named.is_empty() {
                 true => format!(
-                    "a holder or a waiter of lock {lock}: its name, or 4 characters or more of it; nothing there is called so"
+                    "the name of a holder or a waiter of lock {lock}, or 4 characters or more of it; none has this name \
+                     (`lockstep show {lock}` lists them)"
                 ),
-                false => format!("a part of one name; it is in {}", listed(&named)),
+                false => format!(
+                    "a part of only one name; it is a part of {}",
+                    listed(&named)
+                ),
             };
             Err(InvalidRequest::new("holder", format!("\"{called}\""), rule).into())
         }
     }
 }
 
-/// The only holder of `lock`, if it has held its permit for a minute.
+/// Returns the only holder of `lock`, if it has held its permit for a minute.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` if the lock has no holder or several, or one that has just come.
+/// `Lockstep.InvalidRequest` if the lock has no holder, several holders, or one that was granted its permit less than
+/// a minute ago.
 pub(super) fn only_holder<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -77,26 +82,26 @@ pub(super) fn only_holder<P: Ports>(
 ) -> Result<HolderId, Error> {
     let mut holders = record.oldest_first().into_iter();
     let rule = match (holders.next(), holders.next()) {
-        (None, _) => format!("a holder of lock {lock}, which has none"),
+        (None, _) => format!("the name of a waiter of lock {lock}, which has no holder"),
         (Some((holder, lease)), None) => {
             let age = deps.now().millis_since(lease.token.granted_at());
             if age >= YOUNG.millis() {
                 return Ok(holder.clone());
             }
             format!(
-                "given: lock {lock} is held by {holder} since {} s ago only",
+                "given, because {holder} was granted lock {lock} only {} s ago",
                 age / 1000
             )
         }
         (Some(_), Some(_)) => {
             let all = record.holders.keys().cloned().map(Found::Holder);
-            format!("one of {}", listed(&all.collect::<Vec<_>>()))
+            format!("one of the holders {}", listed(&all.collect::<Vec<_>>()))
         }
     };
     Err(InvalidRequest::new("holder", "missing", rule).into())
 }
 
-/// The waiters whose items can be read.
+/// Returns the waiters whose items can be read.
 async fn waiters<P: Ports>(deps: &Deps<P>, lock: &LockKey, record: &LockRecord) -> Vec<Found> {
     let items = record.queue.keys().map(async |id| {
         let item = deps.store().load_waiter(lock, id).await.ok()?;

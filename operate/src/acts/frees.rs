@@ -1,15 +1,18 @@
 //! Describes the event that will free a permit of a lock, in a few sentences.
 //!
-//! They answer what an operator wants to know first: what the oldest holder does, what a check does about it and by
-//! when, and what an operator can do. Of a semaphore, that is the permit that has been held the longest.
+//! The sentences answer what an operator wants to know first:
+//! - what the oldest holder of the lock does;
+//! - what the next check of that holder does, and by when;
+//! - what the operator can type.
 
 use super::holder::{latest, through, why, words};
 use lockstep_core::domain::{HolderId, LockRecord, Mode, Terms, Timestamp, rfc3339};
 use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
 
-/// The sentences for `record` at `now`. `oldest` is its oldest holder, and `first` has the terms of the first waiter.
+/// Returns the sentences for `record` at `now`. `oldest` is the oldest holder of the lock, and `first` contains the
+/// terms of the first waiter.
 ///
-/// What is in the way first counts: a closed lock grants nothing, whatever its holders do.
+/// A lock that is paused or frozen is described as such first, because it grants nothing, whatever its holders do.
 pub(super) fn frees(
     record: &LockRecord,
     oldest: Option<(&HolderId, &Verdict)>,
@@ -25,7 +28,7 @@ pub(super) fn frees(
         Mode::Paused { until, .. } => {
             let until = until.map(|end| format!("until {}, or ", rfc3339(end)));
             let paused = format!(
-                "The lock is paused {}until you resume it: it grants no permit before.",
+                "The lock is paused {}until you type `lockstep resume LOCK --note TEXT`. It grants no permit before then.",
                 until.unwrap_or_default()
             );
             [Some(paused), held]
@@ -37,20 +40,27 @@ pub(super) fn frees(
         Mode::Frozen { note } => {
             let check = match oldest {
                 Some(_) => {
-                    "Check whether that run is at work. If it may not go on, stop or evict it first."
+                    "First check whether that run is still at work. If it must end, type \
+                     `lockstep evict LOCK HOLDER --force --note TEXT` before you resume the lock."
                 }
-                None => "Make sure first that nothing of that run is at work.",
+                None => "First make sure that no work of that run is still running.",
             };
-            format!("The lock is frozen until you resume it: {note}. {check}")
+            format!(
+                "The lock is frozen: {note}. It grants no permit until you type \
+                 `lockstep resume LOCK --note TEXT`. {check}"
+            )
         }
     }
 }
 
-/// The sentences for a lock with a free permit.
+/// Returns the sentences for an open lock with a free permit.
 fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> String {
     if record.gate.not_before > now {
         let until = rfc3339(record.gate.not_before);
-        return format!("A permit is free, and the lock rests until {until}.");
+        return format!(
+            "A permit is free, but the lock rests until {until} (minIntervalSeconds) and grants no permit before then. \
+             `lockstep clear-rest LOCK --note TEXT` ends the rest at once."
+        );
     }
     let Some(first) = first else {
         return "A permit is free.".to_owned();
@@ -58,38 +68,50 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
     let (asked, permits) = (first.permits, record.permits);
     if asked != permits && !record.holders.is_empty() {
         return format!(
-            "A permit is free, but the first waiter asks for permits {} at a lock of permits {}: it gets its turn once no \
-             run holds the lock.",
+            "A permit is free, but the first waiter asks for `permits: {}` and the lock has `permits: {}`. The waiter is \
+             granted a permit once no run holds the lock.",
             asked.get(),
             permits.get()
         );
     }
     match record.awaited_by(first) {
         Some(holder) => format!(
-            "A permit is free, but the first waiter waits for the end of {holder}, and those behind it wait too."
+            "A permit is free, but the first waiter waits for the end of {holder}, an earlier attempt at the same run. \
+             The other waiters wait behind it."
         ),
-        None => "A permit is free, and the next check of the lock gives it to the first waiter, in a minute or two."
-            .to_owned(),
+        None => {
+            "A permit is free. The next sweep grants it to the first waiter, within two minutes."
+                .to_owned()
+        }
     }
 }
 
-/// What `holder` does, what a check does about it and by when, and what an operator can do.
+/// Returns the sentences for a lock whose permits are all held: what `holder` does, what the next check of `holder`
+/// does and by when, and what an operator can type.
 fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Timestamp) -> String {
     let next = verdict.next(now).and_then(|next| through(record, next));
     let now_due = verdict.action != Action::Leave;
     let is_stopped = verdict.lease.exit.is_committed();
     let life = verdict.life(now);
     let state = match &life {
-        _ if is_stopped => format!("{holder} is being stopped."),
-        Life::Alive(_) if verdict.lease.exit.ending.is_some() => format!("{holder} is ending."),
+        _ if is_stopped => {
+            format!("{holder} is being stopped. Its permit is free once its work has stopped.")
+        }
+        Life::Alive(_) if verdict.lease.exit.ending.is_some() => format!(
+            "{holder} is ending: its run is over, and its permit is free once its work has stopped."
+        ),
         Life::Alive(sign) => format!("{holder} holds the permit: {sign}."),
-        // A check marks it first, and frees the permit only later.
+        // A check marks this holder as ending first. Only a later check frees the permit.
         Life::Ended => match next.as_ref().map(|next| &next.action) {
             Some(Action::Stop { why, .. }) => format!("{holder} has just ended: {why}."),
             _ => format!("{holder} has ended."),
         },
-        Life::Silent => format!("The lease of {holder} has ended."),
-        Life::Hidden(why) => format!("Whether {holder} is running is not known: {why}."),
+        Life::Silent => {
+            format!("The lease of {holder} has ended, and nothing else shows whether it is alive.")
+        }
+        Life::Hidden(why) => format!(
+            "The lease of {holder} has ended, and Lockstep cannot tell whether it is still running: {why}."
+        ),
     };
     let keeps = matches!(life, Life::Alive(_)) && verdict.lease.exit.ending.is_none() && !now_due;
     let release = keeps.then(|| "Its release frees the permit.".to_owned());
@@ -97,22 +119,32 @@ fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Tim
         let by = rfc3339(latest(&verdict.lease, &next, record.due));
         match keeps {
             true => format!(
-                "Without a further heartbeat, a check {} by {by}.",
+                "If no further heartbeat arrives, then by {by} Lockstep {}.",
                 does(&next)
             ),
-            false => format!("A check {} by {by}.", does(&next)),
+            false => format!("By {by}, Lockstep {}.", does(&next)),
         }
     });
-    // Work that is not shown to belong to the lock is not stopped by force either.
+    // Without proof that an execution belongs to the lock, not even a forced eviction stops it.
     let is_left = matches!(
         verdict.evidence.ownership,
         Ownership::Unproven | Ownership::Hidden(_)
     );
     let operator = match life {
         Life::Alive(_) if is_stopped || is_left => None,
-        Life::Alive(_) => Some("An eviction with force stops it sooner.".to_owned()),
-        Life::Hidden(_) => Some("An eviction with force frees the permit at once.".to_owned()),
-        Life::Silent => Some("An eviction frees the permit at once.".to_owned()),
+        Life::Alive(_) => Some(
+            "`lockstep evict LOCK HOLDER --force --note TEXT` stops it now, and frees the permit once its work has \
+             stopped."
+                .to_owned(),
+        ),
+        Life::Hidden(_) => Some(
+            "`lockstep evict LOCK HOLDER --force --note TEXT` frees the permit at once, but stops no work: first make \
+             sure that the run has ended."
+                .to_owned(),
+        ),
+        Life::Silent => Some(
+            "`lockstep evict LOCK HOLDER --note TEXT` frees the permit at once.".to_owned(),
+        ),
         Life::Ended => None,
     };
     let sentences = [Some(state), release, checked, operator];
@@ -123,7 +155,7 @@ fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Tim
         .join(" ")
 }
 
-/// What a check does, as a predicate.
+/// Returns what a check does as a predicate, with the reason in brackets where there is one.
 fn does(next: &Next) -> String {
     let (_, what) = words(&next.action);
     match why(&next.action) {

@@ -1,4 +1,4 @@
-//! A holder, as show and evict see it: the verdict of a check that writes nothing.
+//! A holder as `show` and `evict` see it: the verdict of a check that writes nothing.
 
 use crate::contract::{ExecutionView, HolderView, NextView, TaskView};
 use lockstep::error::Error;
@@ -12,10 +12,10 @@ use lockstep_core::recovery::{
     Action, Commitment, ExecutionObservation, Next, TaskObservation, Verdict, WorkObservation,
 };
 
-/// Time between two sweeps: the schedule of the template.
+/// Time between two sweeps, as scheduled in the SAM template.
 const SWEEP_INTERVAL: Seconds = Seconds::of(60);
 
-/// Judges a holder. A call of another service that fails is part of the verdict.
+/// Judges a holder. A failed call to Step Functions or ECS is part of the verdict and not an error.
 pub(super) async fn judge<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -26,7 +26,7 @@ pub(super) async fn judge<P: Ports>(
     judged.map_err(|error| Error::of_command(lock, error))
 }
 
-/// The holder with the state of its execution, task and work.
+/// Returns the view of a holder, with the state of its execution, task and work.
 pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> HolderView {
     let mut view = HolderView::of(holder, &verdict.lease, now);
     if let Some(arn) = ExecutionArn::of_holder(holder) {
@@ -41,7 +41,7 @@ pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> Hold
         TaskObservation::Unknown | TaskObservation::NotOne => {}
     }
     match &verdict.evidence.work {
-        // States of the execution itself run as long as it does.
+        // The states of an execution run for as long as the execution itself, which the view contains already.
         WorkObservation::NotNamed | WorkObservation::States(None) => {}
         WorkObservation::Tasks(tasks) | WorkObservation::States(Some(tasks)) => {
             let views = tasks.iter().map(|task| TaskView::of(task, None));
@@ -59,7 +59,7 @@ pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> Hold
     view
 }
 
-/// What a check does about the holder next. `due` is when the sweep checks its lock.
+/// Returns the view of what a check does to the holder next. `due` is the time from which the sweep checks the lock.
 pub(super) fn next_view(lease: &Lease, next: &Next, due: Option<Timestamp>) -> NextView {
     NextView {
         action: words(&next.action).0,
@@ -69,7 +69,7 @@ pub(super) fn next_view(lease: &Lease, next: &Next, due: Option<Timestamp>) -> N
     }
 }
 
-/// When the sweep has taken the action at the latest, if no event and no caller takes it earlier.
+/// Returns the time by which a sweep has taken the action, if no event and no acquire leads to it earlier.
 pub(super) fn latest(lease: &Lease, next: &Next, due: Option<Timestamp>) -> Timestamp {
     let swept = match lease.is_swept(next.from) {
         true => next.from,
@@ -80,7 +80,7 @@ pub(super) fn latest(lease: &Lease, next: &Next, due: Option<Timestamp>) -> Time
         .plus(SWEEP_INTERVAL)
 }
 
-/// Why the action is taken, where that takes more than its name.
+/// Returns the reason for the action; `None` for an action whose name says enough.
 pub(super) fn why(action: &Action) -> Option<&str> {
     match action {
         Action::Recover { evidence, .. } => Some(evidence),
@@ -92,37 +92,51 @@ pub(super) fn why(action: &Action) -> Option<&str> {
     }
 }
 
-/// The action as a word, and as a predicate of the check that takes it.
+/// Returns the action as a word of the JSON contract, and as a predicate for a sentence about Lockstep.
 pub(super) fn words(action: &Action) -> (&'static str, &'static str) {
     match action {
-        Action::Leave => ("leave", "leaves it"),
-        Action::Wake => ("wake", "sends it the grant again"),
-        Action::Suspect => ("suspect", "marks it as a suspect"),
+        Action::Leave => ("leave", "leaves the holder alone"),
+        Action::Wake => ("wake", "sends the holder its grant again"),
+        Action::Suspect => (
+            "suspect",
+            "marks the holder as a suspect, and applies its stale policy if it stays silent for another heartbeat",
+        ),
         Action::DropReplacer { .. } => (
             "dropReplacer",
-            "takes the run that waits to replace it out of the queue",
+            "removes the run that waits to replace the holder from the queue",
         ),
         Action::Recover { .. } => ("recover", "frees the permit"),
         Action::Stop {
             execution: false,
             work,
             ..
-        } if work.is_empty() => ("markEnding", "marks it as ending"),
-        Action::Stop { .. } => ("stop", "stops it, and frees the permit when it has stopped"),
-        Action::Freeze { .. } => ("freeze", "freezes the lock"),
+        } if work.is_empty() => (
+            "markEnding",
+            "marks the holder as ending, and frees the permit once its work has stopped",
+        ),
+        Action::Stop { .. } => (
+            "stop",
+            "stops the holder, and frees the permit once its work has stopped",
+        ),
+        Action::Freeze { .. } => (
+            "freeze",
+            "freezes the lock, which then grants no permit until an operator resumes it",
+        ),
         Action::Refrain { .. } => (
             "reportNotStopped",
-            "raises the alert that it is not stopped",
+            "publishes an alert that the holder is not stopped",
         ),
         Action::Alert { .. } => (
             "reportMissingEvidence",
-            "raises the alert that evidence is missing",
+            "publishes an alert that evidence is missing",
         ),
     }
 }
 
-/// The action as the gate of the lock allows it: a lock that is closed does not freeze, and stops no holder for a run
-/// that it would not let in.
+/// Returns `next` as the gate of the lock allows it, or `None` if the gate forbids it:
+/// - a closed lock does not freeze;
+/// - a holder is stopped for its replacer only when the lock would grant the replacer a permit: never while a permit
+///   is free, and not before the gate opens.
 pub(super) fn through(record: &LockRecord, next: Next) -> Option<Next> {
     let gate = &record.gate;
     match &next.action {
@@ -142,8 +156,8 @@ pub(super) fn through(record: &LockRecord, next: Next) -> Option<Next> {
     }
 }
 
-/// `UNKNOWN` and `HIDDEN` are no statuses of Step Functions: it does not know the execution, or it
-/// cannot be described.
+/// Returns the view of an execution. Two of its statuses are not from Step Functions: `UNKNOWN` for an execution that
+/// Step Functions does not know, and `HIDDEN` for one that could not be described.
 fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> ExecutionView {
     let (status, stopped_at, hidden) = match observed {
         ExecutionObservation::Seen(seen) => (status(seen), seen.stopped_at, None),

@@ -1,8 +1,8 @@
-//! One lock, with the live state of its holders.
+//! Shows one lock, with the live state of its holders.
 //!
-//! The record shows what the table knows. Beside it stands what Step Functions and ECS show at this
-//! moment, so that an operator sees why a permit is held, and what would free it. Nothing is
-//! written: live state is read as a check reads it, and not acted on.
+//! The response combines the record of the lock with what Step Functions and ECS report at this moment, so that an
+//! operator sees why a permit is held and what will free it. `show` judges the holders as a check does, but takes no
+//! action and writes nothing.
 
 use super::frees::frees;
 use super::holder::{judge, next_view, through, view};
@@ -20,17 +20,16 @@ use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{LockKey, LockRecord, Terms, Timestamp, WaiterId, rfc3339};
 use lockstep_core::store::{LockIndex, LockStore, StoreError};
 
-/// Most waiters whose items are read.
+/// Maximum number of waiters whose items are read.
 const WAITERS_MAX: usize = 100;
 
-/// The runs in `last`.
+/// Number of ended runs in the field `last` of the response.
 const LAST_RUNS: usize = 5;
 
-/// The runs before them that the usual length of a run is computed from, too.
+/// Number of runs before those in `last` that also count for the usual length of a run.
 const EARLIER_RUNS: usize = 15;
 
-/// Shows one lock. A call to another service that fails is shown at the holder that it was about,
-/// and does not hide the rest.
+/// Shows one lock. A failed call to Step Functions or ECS is shown at its holder, and hides nothing else.
 pub(super) async fn run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<ShowResponse, Error>
 where
     P::Store: LockIndex,
@@ -57,8 +56,7 @@ where
     let last = history::page_of(deps, &everything, lock, None, LAST_RUNS, None).await?;
     let usual = usual(deps, lock, &last).await?;
     let granted = record.last_token.granted_at();
-    // Runs that lost their permit and work on (`yield`) are in no record, and the history has their
-    // lease.
+    // The record does not contain runs that lost their permit and continue (`yield`). The history keeps their leases.
     let ended = last.leases.iter();
     let ended = ended.filter(|(holder, _)| !record.holders.contains_key(holder));
     let ended = ended.map(async |(holder, lease)| {
@@ -101,20 +99,20 @@ where
     })
 }
 
-/// The error for a lock without a record, where all locks are paused.
+/// Returns the error for a lock without a record while all locks are paused; `None` while they are not.
 async fn never_run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Option<Error>, Error> {
     let closed = deps.store().new_locks().await?;
     let closed = NewLocksView::of(closed.as_ref(), deps.now());
     Ok(closed.map(|closed| {
         let rule = format!(
-            "a lock that has run or was paused by its name; those that have not run yet are paused with all others: {}",
+            "a lock that has run or was paused by its name; all locks that have not run yet are paused: {}",
             closed.note
         );
         InvalidRequest::new("lock", format!("\"{lock}\""), rule).into()
     }))
 }
 
-/// How long runs of the lock usually take: by the runs of `last` and those before them.
+/// Returns how long runs of the lock usually take, computed from the runs in `last` and the [`EARLIER_RUNS`] before.
 async fn usual<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -139,38 +137,42 @@ async fn usual<P: Ports>(
     Ok(UsualLength::of_lengths(lengths).and_then(UsualView::of))
 }
 
-/// How many of `skips` came after the latest grant.
+/// Returns how many of `skips` came after the latest grant, which was at `granted`.
 pub(super) fn in_a_row(skips: &[Timestamp], granted: Timestamp) -> u32 {
     let later = skips.iter().filter(|at| **at > granted);
     u32::try_from(later.count()).unwrap_or(u32::MAX)
 }
 
-/// The record of `lock`.
+/// Returns the record of `lock`.
+///
+/// # Errors
+/// `Lockstep.InvalidRequest` if the lock has no record, and the errors of the table.
 pub(super) async fn existing<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
 ) -> Result<LockRecord, Error> {
     let record = deps.store().load(lock).await?;
     Ok(record.ok_or_else(|| {
-        let rule = "the name of a lock that was acquired or paused before";
+        let rule =
+            "the name of a lock that was acquired or paused before (`lockstep locks` lists them)";
         InvalidRequest::new("lock", format!("\"{lock}\""), rule)
     })?)
 }
 
-/// The terms of the first waiter. They are read where a permit is free: only there something else keeps the waiter from
-/// its turn.
+/// Returns the terms of the first waiter. They are read only while a permit is free, because only then something other
+/// than the holders keeps the waiter from its turn.
 async fn first_asks<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     record: &LockRecord,
 ) -> Option<Terms> {
     let (first, _) = record.first_waiter().filter(|_| record.has_room())?;
-    // A damaged item is shown at its waiter.
+    // The list of waiters shows a damaged item.
     let item = deps.store().load_waiter(lock, first).await.ok()?;
     item.map(|waiter| waiter.terms)
 }
 
-/// The first waiters, each with its side item. The record has only their short names.
+/// Returns the first [`WAITERS_MAX`] waiters, each with its side item. The record contains only their short names.
 async fn waiters<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -181,7 +183,7 @@ async fn waiters<P: Ports>(
     let first = queue.into_iter().take(WAITERS_MAX).zip(1..);
     let views = first.map(|((id, _), position)| waiter(deps, lock, position, id));
     let mut views: Vec<WaiterView> = concurrently(views).try_collect().await?;
-    // A waiter that got its turn since the record was read has no item any more.
+    // A waiter that was granted a permit after the record was read has no item any more.
     if views.iter().any(|view| view.problem.is_some()) {
         let queue = deps.store().load(lock).await?.map(|record| record.queue);
         let queue = queue.unwrap_or_default();
@@ -201,8 +203,7 @@ async fn waiter<P: Ports>(
 ) -> Result<WaiterView, Error> {
     let item = match deps.store().load_waiter(lock, id).await {
         Ok(item) => Ok(item),
-        // A damaged item is shown as a problem of its waiter, whose short name is enough to drop
-        // it.
+        // The response shows a damaged item as the problem of its waiter. Its short name is enough to drop the waiter.
         Err(error @ StoreError::Corrupt { .. }) => Err(error.to_string()),
         Err(error) => return Err(error.into()),
     };
