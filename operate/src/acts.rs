@@ -1,6 +1,6 @@
-//! operate and view: what operators see of all locks, and do to them.
+//! The acts of the functions operate and view: what operators see of locks, and what they do to locks.
 //!
-//! Both functions run this code. view refuses acts that write, and its role cannot write.
+//! Both functions run this code. view refuses acts that write, and its role does not allow it to write.
 
 mod clear;
 mod evict;
@@ -23,31 +23,33 @@ use lockstep_core::store::LockIndex;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Requests to the table that are under way at once.
+/// Maximum number of requests to the table that are under way at once.
 const AT_ONCE: usize = 16;
 
-/// Time after which a read is answered with what there is, and a `next`.
+/// Time after which an act that reads returns what it has found so far, with a `next`.
 const TIME_MAX: Seconds = Seconds::of(10);
 
-/// The same of an act that writes. The function times out after a minute.
+/// Time after which an act that writes returns what it has done so far. The function times out after a
+/// minute.
 const ACT_TIME: Seconds = Seconds::of(20);
 
-/// Time between two reads of what an act waits for.
+/// Time between two reads of the record that an act waits for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The answers of `calls` in their order, of which up to [`AT_ONCE`] are under way.
+/// Returns the results of `calls` in their order, and runs up to [`AT_ONCE`] of them at once.
 fn concurrently<F: Future>(
     calls: impl IntoIterator<Item = F>,
 ) -> Buffered<stream::Iter<std::vec::IntoIter<F>>> {
-    // A list of them: with a closure over borrowed locks inside, the whole use case would not be `Send`.
+    // Collected into a list: a stream over a closure that borrows locks would keep the whole use case from
+    // being `Send`.
     let calls: Vec<_> = calls.into_iter().collect();
     stream::iter(calls).buffered(AT_ONCE)
 }
 
-/// Checks the JSON `event`, which came to `surface`, and handles it.
+/// Checks the JSON `event` that the function `surface` received, and handles it.
 ///
 /// # Errors
-/// As [`run`], and `Lockstep.InvalidRequest`.
+/// `Lockstep.InvalidRequest` for an event that breaks a rule of the contract, and the errors of [`run`].
 pub async fn handle<P: Ports>(
     deps: &Deps<P>,
     schedules: &impl Schedules,
@@ -61,13 +63,14 @@ where
     run(deps, schedules, act).await
 }
 
-/// Handles one act. `schedules` are those of the account.
+/// Handles one act. `schedules` looks up the schedules of the account.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` for a lock, a holder, a waiter or a run key that does not exist; `LockHeld`
-/// for the eviction of a holder that is alive, without `force`, and for a run key that a holder or a
-/// waiter has; `LockFrozen` for the pause of a frozen lock; `Contended`, `Unavailable`, `Denied`, `Corrupt`
-/// when a request to the table failed.
+/// - `Lockstep.InvalidRequest` for a lock, a holder, a waiter or a run key that does not exist.
+/// - `LockHeld` for the eviction of a living holder without `force`, and for a run key that a holder or a waiter
+///   has.
+/// - `LockFrozen` for the pause of a frozen lock.
+/// - `Contended`, `Unavailable`, `Denied` or `Corrupt` if a request to the table failed.
 pub async fn run<P: Ports>(
     deps: &Deps<P>,
     schedules: &impl Schedules,

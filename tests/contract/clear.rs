@@ -71,7 +71,7 @@ async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
     assert_eq!(cleared["status"], "cleared");
     assert_has(
         &again,
-        json!({ "status": "unchanged", "message": "lock nightly does not rest" }),
+        json!({ "status": "unchanged", "message": "lock nightly is not resting" }),
     );
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
     let expected = json!(["restCleared", "upgrade (by jo@example.com)"]);

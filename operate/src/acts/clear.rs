@@ -1,4 +1,4 @@
-//! Ends the rest of a lock, and has a run key forgotten.
+//! Ends the rest of a lock, and forgets a run key.
 
 use super::concurrently;
 use super::show::existing;
@@ -14,7 +14,7 @@ use lockstep_core::domain::{
 };
 use lockstep_core::store::LockStore;
 
-/// Has the lock grant at once. A lock that does not rest is left as it is.
+/// Ends the rest of a lock, so that it grants permits at once. A lock that is not resting stays unchanged.
 pub(super) async fn rest<P: Ports>(
     deps: &Deps<P>,
     clear: CheckedClearRest,
@@ -31,8 +31,8 @@ pub(super) async fn rest<P: Ports>(
         _ => ClearStatus::Unchanged,
     };
     let message = match status {
-        ClearStatus::Unchanged => format!("lock {lock} does not rest"),
-        _ => format!("the rest of lock {lock} has ended"),
+        ClearStatus::Unchanged => format!("lock {lock} is not resting"),
+        _ => format!("the rest of lock {lock} is over: it grants permits again"),
     };
     Ok(ClearResponse {
         lock: lock.to_string(),
@@ -41,8 +41,12 @@ pub(super) async fn rest<P: Ports>(
     })
 }
 
-/// Refused while a holder or a waiter has the key. A waiter that comes in between gets its permit
-/// under the key, as if it had come later.
+/// Forgets the success of a run key. A waiter that joins the queue during this call is granted a permit under
+/// the key, as if it had come after the call.
+///
+/// # Errors
+/// `Lockstep.LockHeld` while a holder or a waiter has the key, and `Lockstep.InvalidRequest` for a key
+/// without a success.
 pub(super) async fn forget<P: Ports>(
     deps: &Deps<P>,
     request: CheckedForget,
@@ -67,13 +71,16 @@ pub(super) async fn forget<P: Ports>(
     let event = operated(&lock, EventKind::RunForgotten, &note, deps.now());
     deps.events.publish(vec![event]).await;
     Ok(ClearResponse {
-        message: format!("run key {key} is free: a run of lock {lock} may have it again"),
+        message: format!(
+            "run key {key} is free: a run of lock {lock} with this key can start again"
+        ),
         lock: lock.to_string(),
         status: ClearStatus::Forgotten,
     })
 }
 
-/// The waiter with the run key `key`. The queue has only names, so each waiter is read.
+/// Returns the waiter that has the run key `key`. The queue contains only short names, so this reads the item
+/// of each waiter.
 pub(super) async fn waiter_of_run<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,

@@ -13,12 +13,13 @@
 //!  whose end does not show, with abandon ▶ its permit is free at once
 //! ```
 //!
-//! A permit that is taken from work that goes on has the next run start beside it. So the work is
-//! stopped first, and the permit is free when it has stopped, as for a stale holder. What cannot be
-//! read is never taken for an end without `force`.
+//! If the permit were freed while the work continues, the next run would start beside it. So the work is
+//! stopped first, and the permit is free once the work has stopped, as for a stale holder. Without `force`, a
+//! state that cannot be read never counts as an end.
 //!
-//! ECS may never show the end of a task whose host is gone. `abandon` frees the permit then, on the word of the operator.
-//! The fencing token is the only protection from there on, and the history says so.
+//! ECS may never show a task as STOPPED whose host is gone. For such a task `abandon` frees the permit,
+//! because the operator says so. From then on only the fencing token protects the resource, and the history
+//! records this.
 
 use super::find::{Found, find, only_holder};
 use super::holder::judge;
@@ -38,24 +39,24 @@ use lockstep_core::domain::{
 use lockstep_core::recovery::{Inspection, Life};
 use lockstep_core::store::{LockStore, StoreError};
 
-/// A holder that is evicted.
+/// The eviction of a holder.
 struct Eviction {
     lock: LockKey,
     holder: HolderId,
-    /// Also if it is alive.
+    /// Whether to evict the holder even if it is alive, or if that cannot be read.
     force: bool,
     audit: AuditNote,
 }
 
-/// Why an eviction is refused whose holder has shown a sign of life since it was judged.
-const RENEWED: &str = "it has renewed its lease meanwhile";
+/// Reason for refusing the eviction of a holder that renewed its lease after it was judged.
+const RENEWED: &str = "it renewed its lease while it was being evicted";
 
-/// Evicts the holder, or the waiter, of that name.
+/// Evicts the holder or the waiter that the request names.
 ///
 /// # Errors
-/// `Lockstep.LockHeld` where the holder shows a sign of life, or whether it does cannot be read,
-/// without `force`; `Lockstep.InvalidRequest` where nothing of that name holds or waits, or for `abandon` before the
-/// stop is committed.
+/// - `Lockstep.LockHeld`, without `force`, if the holder is alive, or if it cannot be read whether it is.
+/// - `Lockstep.InvalidRequest` if no holder or waiter has the name.
+/// - `Lockstep.InvalidRequest` for `abandon` before an eviction has committed the stop of the holder.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     evict: CheckedEvict,
@@ -73,7 +74,7 @@ pub(super) async fn run<P: Ports>(
         Some(called) => match find(deps, &lock, &record, called).await? {
             Found::Waiter(waiter, _) => return drop_one(deps, &lock, &waiter, &audit).await,
             Found::Holder(holder) if abandon && called.whole().as_ref() != Some(&holder) => {
-                let rule = format!("a whole name, where `abandon` is given: {holder}");
+                let rule = format!("the full name with `abandon`: {holder}");
                 return Err(InvalidRequest::new("holder", format!("\"{called}\""), rule).into());
             }
             Found::Holder(holder) => holder,
@@ -93,22 +94,23 @@ pub(super) async fn run<P: Ports>(
     match judge(deps, lock, holder, lease).await?.life(deps.now()) {
         Life::Alive(why) if !evict.force => Err(Error::still_alive(lock, holder, &why)),
         Life::Hidden(why) if !evict.force => Err(Error::not_seen(lock, holder, &why)),
-        // Nothing to stop is known, so there is no end to wait for.
+        // No work is known that could be stopped, so there is no end to wait for.
         Life::Silent | Life::Hidden(_) => {
             let reason = evict.audit.signed();
             free(deps, &evict, lease, reason).await?;
             Ok(response(lock, holder, EvictStatus::Evicted))
         }
-        // The end of a dead holder is judged as the reaper judges it: work that has succeeded keeps its
-        // run key, and work that still stops is waited for.
+        // The end of a dead holder is judged as the reaper judges it: a run that succeeded keeps its run key,
+        // and the eviction waits for work that is still stopping.
         Life::Alive(_) | Life::Ended => stop(deps, &evict, lease).await,
     }
 }
 
-/// Frees the permit of a holder that an earlier eviction is stopping. Its heartbeats are refused, so nothing but its
-/// work is left of it.
+/// Frees the permit of a holder that an earlier eviction is stopping. The heartbeats of that holder are
+/// refused, so only its work can still be running.
 ///
-/// An eviction has to come first: it has all calls made that may stop the work, and proof that none of them helped.
+/// The earlier eviction is required: it has sent every call that may stop the work, and none of them has
+/// shown its end.
 async fn free_abandoned<P: Ports>(
     deps: &Deps<P>,
     evict: &Eviction,
@@ -116,13 +118,15 @@ async fn free_abandoned<P: Ports>(
 ) -> Result<EvictResponse, Error> {
     let Eviction { lock, holder, .. } = evict;
     if lease.exit.evicted().is_none() {
-        let rule = format!("left out until {holder} is being stopped: evict it with `force` first");
+        let rule = format!(
+            "left out until {holder} is being stopped: evict it with `force` first, without `abandon`"
+        );
         return Err(InvalidRequest::new("abandon", "true", rule).into());
     }
     let reason = format!("{}; {}", evict.audit.signed(), protection(lease.token));
     free(deps, evict, lease, reason).await?;
     let message = format!(
-        "{holder} has no permit of lock {lock} any more; {}",
+        "{holder} no longer holds a permit of lock {lock}; {}",
         protection(lease.token)
     );
     Ok(EvictResponse {
@@ -131,18 +135,18 @@ async fn free_abandoned<P: Ports>(
     })
 }
 
-/// What protects the resource of a lock from work that may go on under `token` without a permit.
+/// Describes what protects a resource from work that may continue under `token` without a permit.
 fn protection(token: FencingToken) -> String {
     format!(
-        "abandoned: its work may still run, and only a resource that refuses fencing token {token} after a larger one \
-         is protected from it"
+        "abandoned: its work may still run, and only a resource that refuses fencing token {token} after a larger \
+         token is protected from it"
     )
 }
 
-/// Frees the permit of a holder on the word of an operator, with an event.
+/// Frees the permit of a holder because an operator says so, and publishes an event.
 ///
 /// # Errors
-/// `Lockstep.LockHeld` where the holder has changed since it was judged.
+/// `Lockstep.LockHeld` if the lease of the holder changed after it was judged.
 async fn free<P: Ports>(
     deps: &Deps<P>,
     evict: &Eviction,
@@ -176,11 +180,11 @@ async fn free<P: Ports>(
     }
 }
 
-/// Commits the stop of a holder, has what runs of it stopped, and waits for its end. A
-/// repetition goes on with the same stop; the sweep does, if there is none.
+/// Commits the stop of a holder, stops its execution and its work, and waits for their end. A repetition
+/// continues the same stop; without a repetition the sweep does.
 ///
-/// Answers `stopping` if the work takes longer than [`ACT_TIME`]. The stop is committed and goes on
-/// all the same.
+/// Returns the status `stopping` if the work takes longer than [`ACT_TIME`] to stop. The stop stays
+/// committed, and the sweep frees the permit once the work has stopped.
 async fn stop<P: Ports>(
     deps: &Deps<P>,
     evict: &Eviction,
@@ -195,7 +199,7 @@ async fn stop<P: Ports>(
     let command = Command::Mark(Mark {
         holder: holder.clone(),
         token: lease.token,
-        // Without force, a sign of life since then voids what was seen of the holder.
+        // Without force, a renewal after the holder was judged voids the stop.
         seen: (!evict.force).then(|| lease.version()),
         step: ExitStep::Evict(audit.clone()),
     });
@@ -208,13 +212,14 @@ async fn stop<P: Ports>(
         else {
             return Ok(response(lock, holder, EvictStatus::Evicted));
         };
-        // The commit was void, because the holder showed a sign of life first. Nothing was stopped.
+        // The holder renewed its lease before the commit, so the commit was void. Nothing was stopped.
         if lease.exit.evicted().is_none() {
             return Err(Error::still_alive(lock, holder, RENEWED));
         }
         let verdict = judge(deps, lock, holder, &lease).await?;
         let runs = verdict.evidence.execution.is_running() || verdict.evidence.is_at_work();
-        // Each check of work that runs stops it again, and raises an event.
+        // A check of work that is running sends the stop again and publishes an event, so only the first
+        // round does it.
         if !asked || !runs {
             asked = true;
             let checked = deps.recovery().check(lock, holder, &lease, None).await;
@@ -230,7 +235,7 @@ async fn stop<P: Ports>(
     }
 }
 
-/// Takes a waiter out of the queue, also one whose side item is missing or damaged.
+/// Removes a waiter from the queue, even if its side item is missing or damaged.
 pub(super) async fn drop_waiter<P: Ports>(
     deps: &Deps<P>,
     drop: CheckedDropWaiter,
@@ -293,7 +298,7 @@ async fn drop_one<P: Ports>(
     })
 }
 
-/// The subject of an event without a grant.
+/// Returns the subject of an event that is about no grant.
 fn about<'a>(
     lock: &'a LockKey,
     holder: &'a HolderId,
@@ -310,10 +315,10 @@ fn about<'a>(
 fn response(lock: &LockKey, holder: &HolderId, status: EvictStatus) -> EvictResponse {
     let message = match status {
         EvictStatus::Evicted | EvictStatus::Abandoned => {
-            format!("{holder} has no permit of lock {lock} any more")
+            format!("{holder} no longer holds a permit of lock {lock}")
         }
         EvictStatus::Stopping => format!(
-            "{holder} is being stopped; its permit of lock {lock} is free once its work has stopped"
+            "{holder} is being stopped; its permit of lock {lock} is free once its work has stopped, without another call"
         ),
         EvictStatus::Dropped => format!("{holder} has left the queue of lock {lock}"),
     };

@@ -1,9 +1,10 @@
 //! The history of a lock, or of the locks of a prefix.
 //!
-//! Runs are read by their tokens, newest first. Acts and starts without a permit have none, so they
-//! are put between the runs by their times. Starts are in no item, because a start that is refused
-//! writes nothing: they come from the log of events, and where that cannot be read the page names
-//! the problem in place of an error.
+//! Runs are read in the order of their fencing tokens, newest first. Acts and starts without a permit have no
+//! token, so they are placed between the runs by their times.
+//!
+//! A start that is refused writes no item to the table. So starts without a permit come from the log of
+//! events. If the log cannot be read, the page names the problem instead of failing.
 
 use super::{AT_ONCE, TIME_MAX};
 use crate::contract::{CheckedHistory, HistoryEntry, HistoryResponse};
@@ -16,7 +17,8 @@ use lockstep_core::domain::{Act, FencingToken, HolderId, Lease, LockKey, Timesta
 use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The kinds of events that are in the history as starts without a permit, and their outcomes there.
+/// The kinds of events that the history shows as starts without a permit, each with its outcome in the
+/// history.
 const NOT_STARTED: [(EventKind, &str); 4] = [
     (EventKind::RunSkipped, "skipped"),
     (EventKind::RunDuplicate, "duplicate"),
@@ -24,7 +26,8 @@ const NOT_STARTED: [(EventKind, &str); 4] = [
     (EventKind::WaitGivenUp, "gaveUp"),
 ];
 
-/// A page of the history. `next` names the lock and the run to go on behind.
+/// Returns one page of the history. Its `next` names the lock and the run after which the following page
+/// continues.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     asked: CheckedHistory,
@@ -61,7 +64,8 @@ where
             });
         }
         if runs_left == 0 || page.next.is_some() || deps.now() >= deadline {
-            // A lock whose history is at its end is continued behind its last run: with nothing.
+            // If the history of the lock is at its end, `next` points behind its last run, and the following
+            // page goes on with the next lock.
             let behind = page.next.or(Some(FencingToken::NONE));
             let next = Some(CheckedHistory::next(&lock, behind));
             return Ok(HistoryResponse {
@@ -74,8 +78,9 @@ where
     }
 }
 
-/// The starts without a permit of all locks, where the time that was asked for has a beginning. One request for each lock
-/// would be throttled (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>).
+/// Returns the starts without a permit of all locks of a prefix, if the request has a `from` and no filter.
+/// One request for each lock would be throttled
+/// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>).
 async fn starts_of_all<P: Ports>(deps: &Deps<P>, asked: &CheckedHistory) -> Option<LoggedEvents> {
     let is_bounded = asked.from > Timestamp::default();
     let of_several = matches!(asked.scope, HistoryScope::Prefix(_));
@@ -85,7 +90,8 @@ async fn starts_of_all<P: Ports>(deps: &Deps<P>, asked: &CheckedHistory) -> Opti
     not_started(deps, &asked.scope, asked.from, after(asked.to)).await
 }
 
-/// The starts of locks that have no record, and so are in no index: each was refused.
+/// Returns the starts of locks that have no record, all of which were refused. The index does not list such
+/// locks.
 async fn of_no_lock<P: Ports>(
     deps: &Deps<P>,
     starts: Option<&LoggedEvents>,
@@ -105,13 +111,15 @@ async fn of_no_lock<P: Ports>(
     Ok(entries)
 }
 
-/// The time behind `time`.
+/// Returns the time one millisecond after `time`.
 fn after(time: Timestamp) -> Timestamp {
     Timestamp::from_millis(time.millis().saturating_add(1))
 }
 
-/// The lock to go on with, and behind which run. A lock of a prefix is at its end behind
-/// [`FencingToken::NONE`]. `names` are the next ones.
+/// Returns the lock to read next, and the run after which to continue; `None` after the last lock.
+///
+/// `at` is where the last page ended. For a lock of a prefix, [`FencingToken::NONE`] says that its history is
+/// at its end. `names` buffers the locks that follow.
 async fn next_lock<P: Ports>(
     deps: &Deps<P>,
     scope: &HistoryScope,
@@ -141,27 +149,29 @@ where
     }
 }
 
-/// Entries of one lock.
+/// One page of the history of one lock.
 pub(super) struct LockPage {
     /// The entries, newest first.
     pub(super) entries: Vec<HistoryEntry>,
     /// All acts on the lock, oldest first.
     pub(super) acts: Vec<Act>,
-    /// Its runs with the lease that they had, where the history keeps it.
+    /// The holders of its runs with their leases, for the runs whose lease the history keeps.
     pub(super) leases: Vec<(HolderId, Lease)>,
-    /// When starts were skipped; `None` where no log of events is read.
+    /// When starts were skipped; `None` if the function reads no log of events, or some may be missing.
     pub(super) skips: Option<Vec<Timestamp>>,
     /// Why runs or starts may be missing.
     problem: Option<String>,
-    /// The number of runs of the time that was asked for.
+    /// Number of runs in the requested time.
     runs: usize,
-    /// The run behind which there are more; `None` at the end.
+    /// The run after which there are more; `None` at the end.
     pub(super) next: Option<FencingToken>,
 }
 
-/// Up to `most` runs of `lock` from behind `after`, and the acts and the starts without a permit of the time
-/// that they cover. So each of those is on one page, although they have no fencing token. `starts` are those of all
-/// locks, where they have been read.
+/// Returns up to `most` runs of `lock` after the run `after`, with the acts and the starts without a permit
+/// from the time that these runs cover. So each act and each start is on exactly one page, although it has no
+/// fencing token.
+///
+/// `starts` contains the starts of all locks, if the caller has read them already.
 pub(super) async fn page_of<P: Ports>(
     deps: &Deps<P>,
     asked: &CheckedHistory,
@@ -173,8 +183,7 @@ pub(super) async fn page_of<P: Ports>(
 where
     P::Store: LockIndex,
 {
-    // The first page may begin with the time that was asked for, since a token is the time of its
-    // grant.
+    // A fencing token contains the time of its grant, so the first page can begin at the requested time.
     let start = after.or_else(|| latest(asked.to));
     let page = deps
         .store()
@@ -212,7 +221,7 @@ where
     let unread = (page.unreadable > 0).then(|| {
         let count = page.unreadable;
         format!(
-            "{count} runs of lock {lock} are left out, which this version of operate cannot read"
+            "{count} runs of lock {lock} are left out, because this version of the function cannot read them"
         )
     });
     let leases = page.runs.into_iter();
@@ -228,7 +237,7 @@ where
     })
 }
 
-/// The starts without a permit from `from` to before `before`.
+/// Returns the starts without a permit from the time `from` until just before the time `before`.
 async fn not_started<P: Ports>(
     deps: &Deps<P>,
     scope: &HistoryScope,
@@ -244,7 +253,7 @@ async fn not_started<P: Ports>(
     deps.events.logged(&query).await
 }
 
-/// The entry of a start that got no permit; `None` for another event.
+/// Returns the entry for a start that got no permit; `None` for any other event.
 fn entry_of_start(event: &LoggedEvent) -> Option<HistoryEntry> {
     let (_, outcome) = NOT_STARTED.iter().find(|(kind, _)| *kind == event.kind)?;
     Some(HistoryEntry::NotStarted {
@@ -258,14 +267,14 @@ fn entry_of_start(event: &LoggedEvent) -> Option<HistoryEntry> {
     })
 }
 
-/// When starts were skipped; `None` where some may be missing.
+/// Returns the times at which starts were skipped; `None` if some may be missing.
 fn skips(logged: &LoggedEvents) -> Option<Vec<Timestamp>> {
     let events = logged.complete()?.iter();
     let skipped = events.filter(|event| event.kind == EventKind::RunSkipped);
     Some(skipped.map(|event| event.at).collect())
 }
 
-/// Makes one entry of starts in a row with the same outcome.
+/// Merges consecutive starts with the same outcome into one entry.
 fn collapsed(newest_first: impl Iterator<Item = HistoryEntry>) -> Vec<HistoryEntry> {
     let mut entries: Vec<HistoryEntry> = Vec::new();
     for entry in newest_first {
@@ -277,7 +286,8 @@ fn collapsed(newest_first: impl Iterator<Item = HistoryEntry>) -> Vec<HistoryEnt
     entries
 }
 
-/// A token behind all grants up to `time`; `None` for the latest grant.
+/// Returns a token after all grants made up to `time`; `None`, which starts at the latest grant, for an
+/// unlimited time.
 fn latest(time: Timestamp) -> Option<FencingToken> {
     (time < Timestamp::MAX).then(|| FencingToken::from_number(time.millis() + 1))
 }

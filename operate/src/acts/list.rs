@@ -1,7 +1,7 @@
-//! The list of all locks.
+//! Lists locks.
 //!
-//! The index has the names, and each record is read by itself. So a list is as consistent as the
-//! records, but a lock that was first acquired a moment ago may be missing.
+//! The names come from the index of all locks, and each record is then read from the table. So each row is
+//! consistent, but the index may not show a lock yet that was acquired for the first time a moment ago.
 
 use super::show::in_a_row;
 use super::{TIME_MAX, concurrently};
@@ -17,7 +17,7 @@ use lockstep_core::domain::{LockKey, Seconds, Timestamp};
 use lockstep_core::store::{LOCKS_PAGE, LockIndex, LockStore, StoreError};
 use std::collections::BTreeMap;
 
-/// For how long back skipped starts are counted.
+/// How far back skipped starts are counted.
 const SKIPS_OF: Seconds = Seconds::of(86_400);
 
 pub(super) async fn run<P: Ports>(deps: &Deps<P>, list: CheckedList) -> Result<ListResponse, Error>
@@ -44,10 +44,10 @@ where
     Ok(listed)
 }
 
-/// When starts of the locks of `scope` were skipped, by the names of the locks; `None` where no log of
-/// events is read.
+/// Returns the times at which starts of the locks of `scope` were skipped, by the names of the locks; `None`
+/// if the function reads no log of events.
 ///
-/// Reading the log may fail, or end early. A number that may be too small is left out.
+/// Also returns `None` if reading the log failed or ended early, because the numbers would be too small.
 async fn skips<P: Ports>(
     deps: &Deps<P>,
     scope: &HistoryScope,
@@ -70,13 +70,14 @@ async fn skips<P: Ports>(
     Some(skips)
 }
 
-/// A page in time: after [`TIME_MAX`] it ends with what was found, and `next` leads on.
+/// Returns one page. After [`TIME_MAX`] the page ends with what was found so far, and `next` leads to the
+/// rest.
 async fn page<P: Ports>(deps: &Deps<P>, list: CheckedList) -> Result<ListResponse, Error>
 where
     P::Store: LockIndex,
 {
     let deadline = deps.now().plus(TIME_MAX);
-    // With a filter, how many locks have to be read for a full response is not known.
+    // With a filter, it is not known how many locks have to be read to fill the page.
     let page_size = list.state.map_or(list.limit, |_| LOCKS_PAGE);
     let mut found = Vec::new();
     let mut after = list.after;
@@ -119,11 +120,11 @@ where
     }
 }
 
-/// The summary of `lock`; `None` if it has no record any more.
+/// Returns the summary of `lock`; `None` if its record is gone.
 async fn summary<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Option<LockSummary>, Error> {
     match deps.store().load(lock).await {
         Ok(record) => Ok(record.map(|record| LockSummary::of(lock, &record, deps.now()))),
-        // One damaged record must not hide all others.
+        // A damaged record is one row of the list, and hides no other lock.
         Err(error @ StoreError::Corrupt { .. }) => {
             Ok(Some(LockSummary::unreadable(lock, error.to_string())))
         }

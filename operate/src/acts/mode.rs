@@ -1,8 +1,8 @@
-//! Pauses and resumes locks: one, those of a prefix, or all.
+//! Pauses and resumes locks: one lock, all locks with a prefix, or all locks.
 //!
-//! A prefix may have thousands of locks, and a call has a minute. So the locks are changed page by
-//! page in the order of their names, and an answer with `next` is continued behind the last one.
-//! Repeating the whole is as good.
+//! A prefix may match thousands of locks, and a call times out after a minute. So the locks are changed page
+//! by page in the order of their names, and the request that follows a response with `next` continues after
+//! the last lock. It is safe to repeat the whole act instead.
 
 use super::show::existing;
 use super::{ACT_TIME, AT_ONCE, POLL_INTERVAL, concurrently};
@@ -18,25 +18,24 @@ use lockstep_core::domain::{AuditNote, Command, LockKey, LockRecord, Mode, Outco
 use lockstep_core::store::{LockIndex, LockStore};
 use std::time::Duration;
 
-/// Longest time that a start takes from its read to its write: a function has six seconds for it, and a process eight for
-/// each request.
+/// Longest time that an acquire takes from its read of the pause of new locks to the write of its record: a
+/// function has 6 s for the acquire, and a process 8 s for each request.
 const STARTS_END: Duration = Duration::from_secs(10);
 
-/// Most held locks that a response names.
+/// Maximum number of held locks that a response names.
 const HELD_MAX: usize = 100;
 
-/// What became of one lock.
+/// The effect of the command on one lock.
 enum Changed {
     Done,
     Unchanged,
-    /// Left as it is.
+    /// The lock is frozen, and was not changed.
     Frozen,
 }
 
 /// Executes `command` on the locks of `act`.
 ///
-/// A call that ends in between has changed some of the locks; its repetition leaves these as they
-/// are.
+/// A call that fails halfway has changed some of the locks. A repetition does not change those again.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
@@ -70,10 +69,11 @@ where
     Ok(response)
 }
 
-/// Closes the locks that have no record yet, or opens them, before the order goes to those that have one.
+/// Pauses or opens the locks that have no record yet. The caller then changes the locks that have one.
 ///
-/// A start that has read how new locks begin a moment ago may write its record after this. So the locks are listed only when
-/// each such start has ended and the index shows its lock.
+/// An acquire that read the earlier state of new locks may write its record after this call. So this function
+/// waits for [`STARTS_END`], until each such acquire has ended and the index shows its lock, before the
+/// caller lists the locks.
 async fn new_locks<P: Ports>(deps: &Deps<P>, command: &Command) -> Result<NewLocks, Error>
 where
     P::Store: LockIndex,
@@ -95,8 +95,8 @@ where
     })
 }
 
-/// The locks of a prefix, in the order of their names, and those among them that are as requested
-/// now.
+/// Changes the locks of a prefix, in the order of their names. Returns the response, and the locks that are
+/// now as requested.
 async fn several<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
@@ -129,7 +129,7 @@ where
         if !events.is_empty() {
             deps.events.publish(events).await;
         }
-        // An empty page leaves the place as it is.
+        // After an empty page, the next one starts at the same place.
         after = page.locks.last().cloned().or(after);
         if !page.more || deps.now() >= deadline {
             response.next = after.filter(|_| page.more).map(|lock| lock.to_string());
@@ -138,10 +138,10 @@ where
     }
 }
 
-/// Waits until nothing holds the `locks`, or `deadline`. Returns those that are held.
+/// Waits until no run holds any of the `locks`, or until `deadline`. Returns the locks that are still held.
 ///
-/// Runs finish by themselves: a pause stops none. Each round reads only the locks that were still
-/// held.
+/// A pause stops no run, so the wait is for runs to finish. Each round reads only the locks that were held in
+/// the round before.
 async fn drain<P: Ports>(
     deps: &Deps<P>,
     mut locks: Vec<LockKey>,
@@ -166,7 +166,7 @@ async fn drain<P: Ports>(
     }
 }
 
-/// One lock by its name: a frozen one too.
+/// Changes one lock that is given by its name, also if it is frozen.
 async fn one<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
@@ -175,7 +175,7 @@ async fn one<P: Ports>(
 ) -> Result<ModeResponse, Error> {
     let changed = carry_out(deps, command, lock).await?;
     if matches!((command, &changed), (Command::Open(..), Changed::Unchanged)) {
-        // The name may have a typo, and the lock that was meant stay closed.
+        // A name with a typo must be an error: the lock that the operator meant would stay closed.
         existing(deps, lock).await?;
     }
     if matches!(changed, Changed::Done) {
@@ -187,8 +187,8 @@ async fn one<P: Ports>(
     Ok(response)
 }
 
-/// A frozen lock is left alone: the run that it froze for has to be checked, so only an act that names
-/// the lock changes it.
+/// Changes a lock unless it is frozen. An operator has to check the run that a lock froze for, so only an act
+/// that names the lock changes a frozen one.
 async fn unless_frozen<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
@@ -201,7 +201,8 @@ async fn unless_frozen<P: Ports>(
     carry_out(deps, command, lock).await
 }
 
-/// Executes the command on one lock. Nothing to do is no failure: an earlier call has done it.
+/// Executes the command on one lock. A lock that is already as requested is no error: an earlier call changed
+/// it.
 async fn carry_out<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
@@ -213,7 +214,8 @@ async fn carry_out<P: Ports>(
     })
 }
 
-/// A lock that failed is named in the response, and the others are changed all the same.
+/// Counts the result for one lock in the response. A lock whose change failed is named there, and does not
+/// keep the other locks from being changed.
 fn count(response: &mut ModeResponse, lock: &LockKey, changed: &Result<Changed, Error>) {
     match changed {
         Ok(Changed::Done) => response.done += 1,

@@ -1,4 +1,5 @@
-//! Starts a run of a lock: its workflow, with the input of an earlier execution or of a schedule.
+//! Starts a run of a lock: an execution of its workflow, with the input of an earlier execution or of a
+//! schedule.
 //!
 //! ```text
 //!  the latest run, that of a run key, or a schedule ─▶ what is started ─▶ does it name the lock?
@@ -6,12 +7,13 @@
 //!    ─▶ the success of the run key is forgotten ─▶ StartExecution ─▶ an entry in the history
 //! ```
 //!
-//! The new execution acquires the lock by itself, so its overlap policy holds, and a pause. The input is that of an
-//! execution of this lock, or of a schedule that somebody has deployed for it, and never text of the caller: who may
-//! start a run may not start anything else.
+//! The new execution acquires the lock by itself, so its overlap policy and a pause of the lock apply.
 //!
-//! A success is forgotten last, when nothing but StartExecution itself can fail: a key without its success is free for
-//! any delivery of its trigger.
+//! The input comes from an execution of this lock or from a schedule that is deployed for this lock, and
+//! never from the caller. So a caller who may start a run cannot start anything else.
+//!
+//! The success of the run key is forgotten last, when only StartExecution itself can still fail. Once the
+//! success is forgotten, any delivery of the trigger can run under the key.
 
 mod key;
 mod origin;
@@ -32,13 +34,18 @@ use lockstep_core::store::LockIndex;
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
 const INPUT_MAX: usize = 262_144;
 
-/// Starts the run, or says which it would be.
+/// Starts the run. With `dryRun`, checks everything and returns what would be started.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` for a lock whose latest run is no whole execution, for a run key that no run of the latest
-/// 1,000 has, for a schedule that starts nothing for the lock, without `again` for a run whose run key has had its
-/// success, as the new one would be a duplicate, and for an `id` of another start. `LockHeld` where a holder, a waiter or
-/// a run that goes on without its permit has the run key. `Unavailable` and `Denied` of Step Functions and EventBridge.
+/// `Lockstep.InvalidRequest` for:
+/// - a lock whose latest run is not a whole execution;
+/// - a run key that none of the latest 1,000 runs has;
+/// - a schedule that starts nothing for the lock;
+/// - a run key that has had its success, without `again`: the new run would be a duplicate;
+/// - an `id` that belongs to another start.
+///
+/// `LockHeld` if a holder, a waiter or a run that continues without its permit has the run key. `Unavailable`
+/// and `Denied` if a call to Step Functions or EventBridge failed.
 pub(super) async fn run<P: Ports>(
     deps: &Deps<P>,
     schedules: &impl Schedules,
@@ -66,11 +73,14 @@ where
         Some(key) => taken_key(deps, lock, origin.record.as_ref(), key, again.is_some()).await?,
         None => None,
     };
-    // A caller chooses the name of its holder, and could have named any execution; and any schedule.
+    // A caller of acquire-lock chooses the name of its holder, so the history may name an execution of
+    // another workflow. A request may also name any schedule. So the input or the definition has to name the
+    // lock.
     if !deps.executions.check_start(&origin.start, lock).await? {
         let (from, machine) = (&origin.from, &origin.start.state_machine);
-        let rule =
-            format!("a lock that the input from {from}, or the definition of {machine}, names");
+        let rule = format!(
+            "a lock that is named in the input of {from} or in the definition of {machine}"
+        );
         return Err(InvalidRequest::new("lock", format!("\"{lock}\""), rule).into());
     }
     if request.dry_run {
@@ -86,14 +96,16 @@ where
     })
 }
 
+/// Checks the length of the input before the success of the run key is forgotten.
+///
 /// # Errors
-/// `Lockstep.InvalidRequest` for an input that StartExecution would refuse when the success of its run key is forgotten.
+/// `Lockstep.InvalidRequest` for an input of a schedule that is too long for StartExecution.
 fn check_length(request: &CheckedStart, origin: &Origin) -> Result<(), InvalidRequest> {
     let length = origin.start.input.as_ref().map_or(0, String::len);
     match &request.schedule {
         Some((name, _)) if length > INPUT_MAX => {
             let rule =
-                format!("a schedule whose input has at most {INPUT_MAX} bytes, and not {length}");
+                format!("a schedule whose input has at most {INPUT_MAX} bytes; it has {length}");
             Err(InvalidRequest::new("schedule", format!("\"{name}\""), rule))
         }
         _ => Ok(()),
@@ -120,7 +132,7 @@ fn would_start(request: &CheckedStart, origin: &Origin) -> StartResponse {
     }
 }
 
-/// Frees the run key that a success has `taken`, and starts the execution under `name`.
+/// Forgets the success of the run key `taken`, if there is one, and starts the execution under `name`.
 async fn start<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedStart,
@@ -142,7 +154,7 @@ where
             .is_err_and(|error| error.name() == ErrorName::InvalidRequest)
         {
             let text = format!(
-                "another request is starting run key {key} again; the same request is safe to repeat"
+                "another request is starting run key {key} again; repeat this request: it starts nothing twice"
             );
             return Err(Error::new(ErrorName::Contended, text));
         }
@@ -153,7 +165,7 @@ where
     Ok(started)
 }
 
-/// Notes the start in the history.
+/// Writes the start to the history.
 async fn note<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedStart,
@@ -168,7 +180,8 @@ async fn note<P: Ports>(
     Ok(())
 }
 
-/// The response to a repetition. What the first request started is not looked up again: a schedule may have changed.
+/// Returns the response to a repetition of a request. It does not look up the schedule again, because the
+/// schedule may have changed since the first request.
 fn started_earlier(request: &CheckedStart, started: &ExecutionArn) -> StartResponse {
     StartResponse {
         lock: request.lock.to_string(),
@@ -182,7 +195,7 @@ fn started_earlier(request: &CheckedStart, started: &ExecutionArn) -> StartRespo
     }
 }
 
-/// The execution that the history names as started by an earlier request with the same id.
+/// Returns the execution that the history names as started by an earlier request with the same id.
 async fn noted<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedStart,
@@ -197,11 +210,11 @@ where
     Ok(arn.and_then(|(arn, _)| ExecutionArn::new(format!("{arn}:{}", request.name)).ok()))
 }
 
-/// The execution that an earlier request with the same id has started. Its run may have ended since, and its success
-/// must not be forgotten by the repetition.
+/// Returns the execution that an earlier request with the same id started, as Step Functions shows it. Its
+/// run may have succeeded since, and the repetition must not forget that success.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` where the execution with that name is none of the lock.
+/// `Lockstep.InvalidRequest` if the execution with that name does not belong to the lock.
 async fn started_before<P: Ports>(
     deps: &Deps<P>,
     request: &CheckedStart,
@@ -214,6 +227,6 @@ async fn started_before<P: Ports>(
     if deps.executions.names_lock(&earlier, &request.lock).await? {
         return Ok(Some(earlier));
     }
-    let rule = format!("new: {earlier} is an execution of something else");
+    let rule = format!("new: {earlier} exists already and does not belong to this lock");
     Err(InvalidRequest::new("id", format!("of \"{}\"", request.name), rule).into())
 }

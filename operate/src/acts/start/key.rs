@@ -1,4 +1,4 @@
-//! Whether the run key of a start is free.
+//! Checks whether the run key of a start is free.
 
 use crate::acts::clear::waiter_of_run;
 use lockstep::contract::InvalidRequest;
@@ -7,7 +7,8 @@ use lockstep::service::{Deps, Ports};
 use lockstep_core::domain::{LockKey, LockRecord, RunId, RunKey};
 use lockstep_core::store::LockStore;
 
-/// The run key, if a success has taken it. `asked` is whether the request names it.
+/// Returns `key` if it has had its success, which has to be forgotten before the start; `None` if the key is
+/// free. `asked` is whether the request names the key by `again`.
 ///
 /// # Errors
 /// See [`run`](super::run).
@@ -36,7 +37,7 @@ pub(super) async fn taken_key<P: Ports>(
         (true, true) => Ok(Some(key.clone())),
         (true, false) => {
             let rule = format!(
-                "given: run key {} has had its success, so the same input would be a duplicate",
+                "given, because run key {} has had its success: without `again`, the new run would be a duplicate",
                 key.as_str()
             );
             Err(InvalidRequest::new("again", "missing", rule).into())
@@ -44,6 +45,10 @@ pub(super) async fn taken_key<P: Ports>(
     }
 }
 
+/// Checks that no waiter has the run key `key`.
+///
+/// # Errors
+/// `Lockstep.LockHeld` with the name of the waiter.
 pub(super) async fn check_waiters<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,

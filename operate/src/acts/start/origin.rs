@@ -1,4 +1,4 @@
-//! Where the input of a start comes from: the execution of an earlier run, or a schedule.
+//! Finds what a start starts, and its input: from the execution of an earlier run, or from a schedule.
 
 use super::key::check_waiters;
 use crate::acts::show::existing;
@@ -14,24 +14,24 @@ use lockstep_core::domain::{
 use lockstep_core::store::{LOCKS_PAGE, LockStore};
 use serde_json::Value;
 
-/// Most pages of the history that are searched for a run key.
+/// Maximum number of pages of the history that are searched for a run key.
 const PAGES_MAX: usize = 10;
 
-/// What is started, and what its input is from.
+/// What is started, and where its input comes from.
 pub(super) struct Origin {
     pub(super) start: Start,
-    /// The ARN of the execution or the schedule.
+    /// The ARN of the execution or of the schedule that the input comes from.
     pub(super) from: String,
-    /// The scheduled time, of a schedule.
+    /// The scheduled time; `None` for an input that comes from an execution.
     pub(super) at: Option<Timestamp>,
-    /// The run key that the run will ask for, as far as it is known.
+    /// The run key that the run will ask for; `None` if it is not known.
     pub(super) run_key: Option<RunKey>,
-    /// The record of the lock; a lock that has never run has none.
+    /// The record of the lock; `None` for a lock that has never run.
     pub(super) record: Option<LockRecord>,
 }
 
 impl Origin {
-    /// What `request` asks to start.
+    /// Finds what `request` asks to start.
     ///
     /// # Errors
     /// See [`run`](super::run).
@@ -65,8 +65,9 @@ async fn of_run<P: Ports>(
     let (holder, run_key) = latest(deps, lock, &record, again).await?;
     let execution = whole_execution(lock, &holder)?;
     let Some(mut start) = deps.executions.start_of(&execution).await? else {
-        let rule =
-            format!("a lock whose latest execution Step Functions knows, and not {execution}");
+        let rule = format!(
+            "a lock whose execution to start again still exists in Step Functions; {execution} does not"
+        );
         return Err(InvalidRequest::new("lock", format!("\"{lock}\""), rule).into());
     };
     start.input = start.input.map(without_parent);
@@ -79,8 +80,8 @@ async fn of_run<P: Ports>(
     })
 }
 
-/// The input without the execution that started the run then: an operator does now. With it the run would count as a
-/// retry of that execution.
+/// Removes from the input the execution that started the earlier run. This time an operator starts the run,
+/// and with that execution in its input the run would count as a retry by that execution.
 fn without_parent(input: String) -> String {
     let Ok(Value::Object(mut members)) = serde_json::from_str(&input) else {
         return input;
@@ -91,7 +92,8 @@ fn without_parent(input: String) -> String {
     }
 }
 
-/// The target of the schedule that names the lock. Its input has the run key, as that of exclusive-run does.
+/// Finds the only target of the schedule that starts a state machine; of several, the only one whose input
+/// names the lock. The run key is `runKey` in the input, as in an input of exclusive-run.
 async fn of_schedule<P: Ports>(
     deps: &Deps<P>,
     schedules: &impl Schedules,
@@ -111,7 +113,9 @@ async fn of_schedule<P: Ports>(
     }
     let count = starts.len();
     let (Some(start), 1) = (starts.pop(), count) else {
-        let rule = format!("a schedule with one state machine for lock {lock}, and not {count}");
+        let rule = format!(
+            "a schedule that starts exactly one state machine for lock {lock}; it starts {count}"
+        );
         return Err(wrong(rule).into());
     };
     let input = start.input.as_deref().unwrap_or_default();
@@ -123,7 +127,7 @@ async fn of_schedule<P: Ports>(
         .filter(|again| run_key.as_ref() != Some(again))
     {
         let has = run_key.as_ref().map_or("none", RunKey::as_str);
-        let rule = format!("the run key in the input of the schedule, which has {has}");
+        let rule = format!("the run key in the input of the schedule, which is {has}");
         return Err(InvalidRequest::new("again", format!("\"{}\"", again.as_str()), rule).into());
     }
     Ok(Origin {
@@ -142,7 +146,8 @@ fn error(error: SchedulesError) -> Error {
     }
 }
 
-/// The holder and the run key of the run to start again: the one with the run key `again`, or the latest one.
+/// Returns the holder and the run key of the run to start again: the latest run, or with `again` the latest
+/// run with that run key.
 async fn latest<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -160,7 +165,8 @@ async fn latest<P: Ports>(
         let page = deps.store().history(lock, after, LOCKS_PAGE).await?;
         if again.is_none() && page.unreadable > 0 {
             let text = format!(
-                "lock {lock}: this version of operate cannot read {} of its latest runs; name the run by `again`",
+                "lock {lock}: this version of operate cannot read {} of its latest runs; name the run to start by its run \
+                 key, as `again`",
                 page.unreadable
             );
             return Err(Error::new(ErrorName::Corrupt, text));
@@ -190,12 +196,14 @@ async fn latest<P: Ports>(
     .into())
 }
 
-/// The execution that `holder` is as a whole.
+/// Returns the execution whose ARN is exactly the name of `holder`.
 ///
 /// # Errors
-/// For a process, for one of several holders of an execution, and for a child of a Distributed Map, whose ARN has the map
-/// run behind the state machine: none of these can be started by itself
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html>).
+/// [`InvalidRequest`] for a holder that cannot be started by itself:
+/// - a process;
+/// - one of several holders of one execution;
+/// - a child execution of a Distributed Map, whose ARN has the map run after the state machine
+///   (<https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html>).
 fn whole_execution(lock: &LockKey, holder: &HolderId) -> Result<ExecutionArn, InvalidRequest> {
     let execution = ExecutionArn::of_holder(holder)
         .filter(|arn| arn.as_str() == holder.as_str() && !arn.state_machine().contains('/'));
