@@ -1,9 +1,9 @@
-//! The operators' subcommands: each invokes the Lambda function operate or view of a stack, and prints its
+//! The subcommands for operators. Each invokes the function operate or view of a stack, and prints the
 //! response.
 //!
-//! The command needs no access to the table, because the functions read and write it. What an operator may do
-//! depends on which of the two functions the operator may invoke. This command passes on requests and
-//! responses as JSON.
+//! The subcommands do not access the lock table. What an operator may do depends only on which of the two
+//! functions the operator may invoke. Requests and responses are JSON, and the response is printed as the
+//! function returned it.
 
 mod call_error;
 mod change;
@@ -34,7 +34,7 @@ pub(crate) use start::start;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write, stdout};
 
-/// Most entries of one page.
+/// Maximum number of entries on one page.
 const PAGE: u32 = 100;
 
 const LOCKS: [Column; 9] = [
@@ -59,7 +59,7 @@ const HISTORY: [Column; 7] = [
     ("WHY", &["evidence", "note", "reason"], Kind::Sentence),
 ];
 
-/// Prints all locks, or those that `args` select.
+/// Prints all locks, or the locks that `args` select.
 pub(crate) async fn locks(args: LocksArgs) -> Exit {
     finish(list(&args).await)
 }
@@ -79,14 +79,13 @@ async fn list(args: &LocksArgs) -> Result<Exit, ActError> {
     Ok(Exit::OK)
 }
 
-/// Returns the line below a list of locks that reports a pause of all locks, which new locks are under too;
-/// empty without such a pause.
+/// Returns the line below a list of locks while locks that have not run yet are paused; empty otherwise.
 fn new_locks(screen: Screen, closed: &Value) -> String {
     if closed.is_null() {
         return String::new();
     }
     let until = match &closed["until"] {
-        Value::Null => "until all are resumed".to_owned(),
+        Value::Null => "until you type `lockstep resume --all --note TEXT`".to_owned(),
         until => format!("until {}", screen::whole_seconds(&rows::shown(until))),
     };
     let note = rows::shown(&closed["note"]);
@@ -105,7 +104,7 @@ async fn repeat(args: &WatchArgs) -> Result<Exit, ActError> {
     watch::list(&view, &request, args.every, args.layout.wide).await
 }
 
-/// The rows of all pages, and the other fields of the first page.
+/// The rows of all pages, and the first page without its rows.
 struct Rows {
     found: Vec<Value>,
     first: Value,
@@ -135,7 +134,7 @@ async fn rows_of(
         let left = most - u32::try_from(found.len()).unwrap_or(most).min(most);
         request["limit"] = json!(left.clamp(1, PAGE));
         let mut page = view.act(&request).await?;
-        // The log of events could not show all starts. The rest of the page is complete.
+        // The page says why some of its runs or starts may be missing. The rest of the page is complete.
         if let Some(problem) = page["problem"].as_str()
             && problems.insert(problem.to_owned())
         {
@@ -146,8 +145,8 @@ async fn rows_of(
         }
         let read = found.len();
         found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        // A page may have fewer rows than requested, or none, although more pages follow: the function ends a
-        // page before its time is over.
+        // A page that has fewer rows than requested, or none, may not be the last: the function ends each
+        // page after a time limit.
         let next = page["next"].take();
         first.get_or_insert(page);
         if next.is_null() || found.len() as u64 >= u64::from(most) {
@@ -161,7 +160,7 @@ async fn rows_of(
     }
 }
 
-/// Returns `request` without the fields whose value is null.
+/// Returns `request` without its null fields.
 fn without_null(request: Value) -> Value {
     let Value::Object(fields) = request else {
         return request;
@@ -170,8 +169,8 @@ fn without_null(request: Value) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
-/// Returns the entries of a history as people read them: the exit code of a container stands before the
-/// reason.
+/// Returns the entries of a history for people. An exit code other than 0 is written before the reason of its
+/// run.
 fn entries_for_people(entries: &[Value]) -> Vec<Value> {
     let with_code = |entry: &Value| {
         let mut entry = entry.clone();
@@ -210,8 +209,8 @@ fn print_rows<const N: usize>(
 /// Writes to standard output.
 ///
 /// # Errors
-/// If the text cannot be written, the command fails with [`Exit::CANNOT_WRITE`]. If the reader has closed the
-/// pipe, as `head` does, the command ends without an error text.
+/// [`ActError`] with the exit code 73 if the text cannot be written. A reader that closed the pipe, such as
+/// `head`, ends the command with exit code 0 and no message.
 pub(crate) fn print(text: &str) -> Result<(), ActError> {
     let mut out = stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -224,7 +223,7 @@ pub(crate) fn print(text: &str) -> Result<(), ActError> {
     })
 }
 
-/// Returns the exit code of `result`, after printing the text of an error to standard error.
+/// Returns the exit code, after printing the error, if there is one, as one line on stderr.
 pub(crate) fn finish(result: Result<Exit, ActError>) -> Exit {
     result.unwrap_or_else(|ActError { exit, text, .. }| {
         if !text.is_empty() {

@@ -106,7 +106,7 @@ async fn a_pause_by_prefix_returns_when_the_last_holder_has_finished() {
 
     let paused = (code, out.as_str());
     assert_eq!(paused, (0, "paused: 2, unchanged: 0\n"), "{stderr}");
-    let waits = format!("waits for the holders of {busy}");
+    let waits = format!("waiting until no run holds {busy}");
     assert!(stderr.contains(&waits), "{stderr}");
     assert!(took > 15_000 && held == 0, "{took} ms, {held} holder");
     assert_eq!((refused, skipped), (75, 9), "{why}");

@@ -1,10 +1,10 @@
-//! The text of a call to AWS that failed.
+//! The text for a failed call to AWS.
 
 use crate::platform::aws::line;
 use aws_sdk_cloudformation::error::{ProvideErrorMetadata, SdkError};
 
-/// Code and message of the service; without a code, the error of the client. Where the credentials or the connection
-/// are to blame, the settings for them follow.
+/// Returns the error code and the message of the service; without a code, the error of the client. If the
+/// credentials or the connection may be the cause, the names of their settings follow in brackets.
 pub(crate) fn error_text<E>(failure: &SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
@@ -18,7 +18,7 @@ where
     }
 }
 
-/// The setting to change for an error that all services share
+/// Returns the setting to change for an error that all services have in common
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html>).
 fn advice(code: &str) -> &'static str {
     match code {

@@ -1,7 +1,7 @@
-//! The acts that write.
+//! The subcommands that change locks.
 //!
-//! Acts can be repeated, so a call without an answer is safe to make again. On a prefix, an act
-//! goes on page by page behind `next` until all locks are as ordered.
+//! Acts can be repeated, so an invocation without a response is sent again. An act on a prefix continues page
+//! by page, with the `next` of each response, until all locks are as requested.
 
 use super::function::{ActError, Function, Surface};
 use super::screen::Screen;
@@ -15,16 +15,16 @@ use crate::log;
 use crate::platform::env::variable;
 use serde_json::{Value, json};
 
-/// The counts of a response to pause or resume.
+/// The fields with counts in a response to pause or resume.
 const COUNTS: [&str; 2] = ["done", "unchanged"];
 
-/// The lists of such a response.
+/// The fields with lists in a response to pause or resume.
 const LISTS: [&str; 2] = ["frozen", "failed"];
 
-/// Most locks that a line on stderr names.
+/// Maximum number of locks that a line on stderr names.
 const NAMED_MAX: usize = 5;
 
-/// Closes locks, and waits until nothing holds them if the flag asks for it.
+/// Pauses locks. With `--drain`, waits until no run holds them.
 pub(crate) async fn pause(args: PauseArgs) -> Exit {
     let mut request = mode_request("pause", &args.scope);
     request["drain"] = json!(args.drain.then_some(true));
@@ -32,7 +32,7 @@ pub(crate) async fn pause(args: PauseArgs) -> Exit {
     finish(change_mode(request, &args.act).await)
 }
 
-/// Opens locks.
+/// Resumes locks.
 pub(crate) async fn resume(args: ResumeArgs) -> Exit {
     let request = mode_request("resume", &args.scope);
     finish(change_mode(request, &args.act).await)
@@ -47,7 +47,7 @@ pub(crate) async fn evict(args: EvictArgs) -> Exit {
     finish(change(request, &args.act).await)
 }
 
-/// Takes a waiter out of the queue.
+/// Removes a waiter from the queue.
 pub(crate) async fn drop_waiter(args: DropWaiterArgs) -> Exit {
     let request = json!({
         "act": "drop-waiter", "lock": args.lock, "holder": args.holder, "id": args.id,
@@ -61,13 +61,13 @@ pub(crate) async fn clear_rest(args: ClearRestArgs) -> Exit {
     finish(change(request, &args.act).await)
 }
 
-/// Makes a run key free.
+/// Forgets the success of a run key, which frees the key.
 pub(crate) async fn forget(args: ForgetArgs) -> Exit {
     let request = json!({ "act": "forget", "lock": args.lock, "runKey": args.run_key });
     finish(change(request, &args.act).await)
 }
 
-/// The error with the flag of this command in place of the field of a request.
+/// Replaces the field of a request in the text of an error with the flag of this command.
 fn in_flags(mut error: ActError) -> ActError {
     error.text = error.text.replace("send force: true", "give --force");
     error
@@ -79,7 +79,7 @@ fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
     json!({ "act": act, "lock": lock, "prefix": prefix, "all": all })
 }
 
-/// One call: the message of its response.
+/// Invokes operate once, and prints the message of the response.
 async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     let request = audited(request, args)?;
     let operate = Function::open(&args.function, Surface::Operate).await?;
@@ -94,21 +94,22 @@ async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     Ok(Exit::OK)
 }
 
-/// As many calls as it takes to change all locks of the scope and, with `drain`, until nothing holds
-/// them.
+/// Invokes operate until all locks of the scope are changed and, with `drain`, until no run holds them.
+/// Prints the totals.
 async fn change_mode(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     let mut request = audited(request, args)?;
     let operate = Function::open(&args.function, Surface::Operate).await?;
     let mut total = json!({ "done": 0, "unchanged": 0, "frozen": [], "failed": [] });
-    // Locks that an earlier call with the same request has changed: the next one counts them as unchanged.
+    // Locks that an earlier invocation with the same request has changed. The next response counts them as
+    // unchanged.
     let mut changed_before = 0;
     loop {
         let mut response = operate.act(&request).await?;
         let [done, unchanged] = COUNTS.map(|count| response[count].as_u64().unwrap_or_default());
-        // The function waits for some seconds, and this command for as long as it takes.
         if !response["newLocks"].is_null() {
             total["newLocks"] = response["newLocks"].take();
         }
+        // The function waits for up to 20 s. This command repeats the request until no run holds the locks.
         if response["drained"] == false {
             let held = response["held"].as_array().map(Vec::as_slice);
             log::print_line(waits_for(held.unwrap_or_default()));
@@ -146,11 +147,11 @@ fn add(count: &Value, more: u64) -> Value {
     json!(count.as_u64().unwrap_or_default() + more)
 }
 
-/// `request` with the note and the actor.
+/// Adds the note and the actor to `request`.
 pub(super) fn audited(mut request: Value, args: &ActArgs) -> Result<Value, ActError> {
     let actor = args.actor.clone().or_else(|| variable("USER"));
     let Some(actor) = actor else {
-        let text = "--actor is missing (or LOCKSTEP_ACTOR, or USER)";
+        let text = "--actor is missing, and neither LOCKSTEP_ACTOR nor USER is set";
         return Err(ActError::new(Exit::CONFIGURATION, text));
     };
     request["note"] = json!(args.note);
@@ -165,10 +166,10 @@ fn waits_for(held: &[Value]) -> String {
         more => format!(" and {more} more"),
     };
     let named = names[..names.len().min(NAMED_MAX)].join(", ");
-    format!("waits for the holders of {named}{rest}")
+    format!("waiting until no run holds {named}{rest}")
 }
 
-/// The result of pausing or resuming, for people.
+/// Formats the result of pausing or resuming for people.
 fn summary(request: &Value, total: &Value) -> String {
     let what = if request["act"] == "pause" {
         "paused"
@@ -185,7 +186,8 @@ fn summary(request: &Value, total: &Value) -> String {
     let frozen = total["frozen"].as_array().into_iter().flatten();
     for lock in frozen.filter_map(Value::as_str) {
         text.push_str(&format!(
-            "{lock} is frozen and stays so: check its run, then resume it by its name\n"
+            "{lock} is frozen and was not changed: see `lockstep show {lock}`, check its run, then type \
+             `lockstep resume {lock} --note TEXT`\n"
         ));
     }
     let failed = total["failed"].as_array().into_iter().flatten();
@@ -214,7 +216,8 @@ mod tests {
             text,
             "paused: 3, unchanged: 1\n\
              locks that have not run yet are paused\n\
-             a is frozen and stays so: check its run, then resume it by its name\n\
+             a is frozen and was not changed: see `lockstep show a`, check its run, then type \
+             `lockstep resume a --note TEXT`\n\
              b is unchanged: Lockstep.Unavailable: no answer\n"
         );
     }
@@ -223,10 +226,10 @@ mod tests {
     fn of_many_held_locks_a_line_names_five() {
         let held: Vec<_> = ["a", "b", "c", "d", "e", "f", "g"].map(Value::from).into();
 
-        assert_eq!(waits_for(&held[..2]), "waits for the holders of a, b");
+        assert_eq!(waits_for(&held[..2]), "waiting until no run holds a, b");
         assert_eq!(
             waits_for(&held),
-            "waits for the holders of a, b, c, d, e and 2 more"
+            "waiting until no run holds a, b, c, d, e and 2 more"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! `lockstep doctor`: checks that a deployed stack can do its work.
 //!
-//! Each check stands for something that has to be right for a lock to work and that nothing else
-//! would show in time. One that could not be made counts as not passed: a doctor without rights
-//! must not find a stack healthy.
+//! Each check covers something that a lock depends on and whose fault nothing else would show in time. A
+//! check that could not be made counts as not passed, so that a caller without permissions never finds a
+//! stack healthy.
 
 mod locks;
 
@@ -60,7 +60,7 @@ impl Check {
             name: name.into(),
             status: Status::Unknown,
             found: error,
-            advice: Some("the caller's role, or the connection to AWS"),
+            advice: Some("check the permissions of your role, and the connection to AWS"),
         }
     }
 }
@@ -115,7 +115,7 @@ fn line(screen: &Screen, check: &Check) -> String {
     format!("{text}{}\n", advice.unwrap_or_default())
 }
 
-/// GetCallerIdentity needs no permission
+/// Finds the identity of the caller. GetCallerIdentity needs no permission
 /// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>).
 async fn of_identity(sdk: &SdkConfig) -> Check {
     let name = "identity";
@@ -137,7 +137,8 @@ fn of_region(region: &Region) -> Check {
     Check::new("Region", true, format!("{name}, from {from}"), "")
 }
 
-/// A stack that is being changed, or whose change failed, may have functions of two versions
+/// Checks that the latest change of the stack is complete. During a change, or after one that failed, the
+/// stack may have functions of two versions
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html>).
 fn of_stack(stack: &Stack) -> Check {
     let status = stack
@@ -148,31 +149,36 @@ fn of_stack(stack: &Stack) -> Check {
         "stack",
         settled.contains(&status),
         status.into(),
-        "the events of the stack in CloudFormation say what failed; deploy again",
+        "see in the events of the stack in CloudFormation what failed, then deploy again",
     )
 }
 
-/// `lockstep run` on this machine compares its clock with the leases of others.
+/// Checks the clock of this machine against that of AWS. `lockstep run` on this machine compares the clock
+/// with the leases of other holders.
 fn of_clock(time: &ServerTime) -> Check {
     let now = SystemClock.now();
     let Some(shown) = time.nearest(now) else {
-        return Check::unknown("clock", "the response of CloudFormation has no date".into());
+        return Check::unknown(
+            "clock",
+            "the response of CloudFormation has no Date header".into(),
+        );
     };
     let apart = now.millis_since(shown).max(shown.millis_since(now));
     Check::new(
         "clock",
         apart <= CLOCK_SKEW.millis(),
-        format!("{apart} ms or more from the clock of AWS"),
-        "synchronize the clock of this machine, such as by chrony with 169.254.169.123",
+        format!("differs from the clock of AWS by at least {apart} ms"),
+        "synchronize the clock of this machine, for example by chrony with 169.254.169.123",
     )
 }
 
-/// The outputs that are ARNs of functions.
+/// Returns the name and the ARN of each function in the outputs of the stack.
 fn functions(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
     outputs(stack).filter_map(|(name, value)| Some((name.strip_suffix("FunctionArn")?, value)))
 }
 
-/// <https://docs.aws.amazon.com/lambda/latest/dg/functions-states.html>
+/// Checks the state of a function and of its latest update
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/functions-states.html>).
 async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
     let name = format!("function {name}");
     let client = aws_sdk_lambda::Client::new(sdk);
@@ -202,8 +208,8 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
     )
 }
 
-/// The command, the template and the functions are of one version. The functions are built and deployed
-/// together; view answers for all.
+/// Checks that the command, the template and the functions have one version. All functions are built and
+/// deployed together, so the version of view stands for all of them.
 async fn of_versions(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "versions";
     let view = match Function::of_stack(sdk, stack, Surface::View) {
@@ -224,11 +230,12 @@ fn versions(command: &str, template: &str, functions: &str) -> Check {
         "versions",
         [template, functions] == [command; 2],
         format!("command {command}, template {template}, functions {functions}"),
-        "build and deploy template and functions of one version, and use its command",
+        "build and deploy the template and the functions of one version, and use the command of that version",
     )
 }
 
-/// Events that the reaper did not get: the sweep makes up for them, a minute later.
+/// Checks that no event is in the dead-letter queue of the reaper. The sweep, which runs every minute, does
+/// what the reaper would have done on such an event.
 async fn of_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "dead letters of the reaper";
     let Some(url) = output_of(stack, "RecoveryDeadLettersUrl") else {

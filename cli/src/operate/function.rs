@@ -1,7 +1,7 @@
 //! The function operate or view of a stack.
 //!
-//! The stack names its functions in its outputs, so a command needs the stack's name and nothing
-//! else. With `--function` it needs no right to CloudFormation either.
+//! The outputs of the stack contain the ARNs of its functions, so a subcommand needs only the name of the
+//! stack. With `--function` it does not call CloudFormation and needs no permission for it.
 
 use super::call_error::error_text;
 use crate::args::operate::{FunctionArgs, StackArgs};
@@ -19,13 +19,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Longest time for one act. The functions time out after a minute (`Timeout` in the template).
+/// Time limit of one invocation. The functions time out after a minute (`Timeout` in the template).
 const ACT_TIME: Duration = Duration::from_secs(65);
 
-/// Most invocations for one act of a function that dies.
+/// Maximum number of invocations for one act while the function crashes or times out.
 const ATTEMPTS: u32 = 3;
 
-/// The stack that is used where none is named.
+/// The name of the stack if the command line names neither a stack nor a table.
 const DEFAULT_STACK: &str = "lockstep";
 
 /// The functions of operators, by what they may do.
@@ -47,16 +47,16 @@ pub(super) struct Function {
 /// An act that failed.
 #[derive(Debug)]
 pub(crate) struct ActError {
-    /// The exit code for it.
+    /// The exit code of the command.
     pub(super) exit: Exit,
     /// What happened, in one line.
     pub(super) text: String,
-    /// Whether the function may have done what it was asked for.
+    /// Whether the function may have carried out the act all the same.
     pub(super) may_have_acted: bool,
 }
 
 impl ActError {
-    /// An error of an act that was not carried out.
+    /// Creates the error of an act that was not carried out.
     pub(super) fn new(exit: Exit, text: impl Into<String>) -> Self {
         Self {
             exit,
@@ -65,7 +65,7 @@ impl ActError {
         }
     }
 
-    /// The end of a command whose reader has gone.
+    /// Returns the end of a command whose standard output nobody reads any more: exit code 0 and no message.
     pub(super) fn without_reader() -> Self {
         Self::new(Exit::OK, "")
     }
@@ -89,10 +89,10 @@ pub(super) struct DescribedStack {
 }
 
 impl Function {
-    /// The function of the stack, or the one that a flag names.
+    /// Finds the function in the outputs of the stack, or takes the one that `--function` names.
     ///
     /// # Errors
-    /// [`ActError`] if there are no credentials, no region, no such stack, or no function in it.
+    /// [`ActError`] if there are no credentials, no Region, no such stack, or no function in its outputs.
     pub(super) async fn open(args: &FunctionArgs, surface: Surface) -> Result<Self, ActError> {
         let Loaded { sdk, .. } = Self::sdk().await?;
         match &args.function {
@@ -104,19 +104,19 @@ impl Function {
         }
     }
 
-    /// The configuration that all clients share.
+    /// Loads the configuration that all clients share.
     ///
     /// # Errors
-    /// [`ActError`] if there are no credentials or no region.
+    /// [`ActError`] if there are no credentials or no Region.
     pub(super) async fn sdk() -> Result<Loaded, ActError> {
         let loaded = operators_config().await;
         loaded.map_err(|(exit, text)| ActError::new(exit, text))
     }
 
-    /// The function in the outputs of `stack`.
+    /// Returns the function in the outputs of `stack`.
     ///
     /// # Errors
-    /// [`ActError`] if there is none.
+    /// [`ActError`] if the outputs do not contain the function.
     pub(super) fn of_stack(
         sdk: &SdkConfig,
         stack: &Stack,
@@ -131,7 +131,8 @@ impl Function {
             None => {
                 let name = stack.stack_name().unwrap_or_default();
                 Err(configuration(&format!(
-                    "the stack {name} has no output {key}: is it a stack of Lockstep? (--stack, --function)"
+                    "the stack {name} has no output {key}: give the name of a Lockstep stack by --stack, or a function \
+                     by --function"
                 )))
             }
         }
@@ -149,8 +150,10 @@ impl Function {
         }
     }
 
-    /// Invokes the function with the act `request`. A retry of an act is harmless, so the client's retries are on, and a
-    /// function that died on its way is invoked again: whether it has acted is not known, and the repetition says so.
+    /// Invokes the function with the act `request`.
+    ///
+    /// An act may be repeated without harm. So the retries of the client are on, and a function that crashed
+    /// or timed out is invoked again: it may have carried out the act, and the repetition finds that out.
     ///
     /// # Errors
     /// [`ActError`] if the function cannot be invoked, or returns an error.
@@ -161,7 +164,7 @@ impl Function {
             let call = call.payload(Blob::new(request.to_string())).send();
             let response = call.await.map_err(|failure| {
                 let text = error_text(&failure);
-                // Lambda refuses a request by a code before the function sees it.
+                // An error with a code means that Lambda refused the request before the function received it.
                 let has_seen = failure.code().is_none();
                 ActError {
                     may_have_acted: has_seen,
@@ -216,12 +219,12 @@ pub(super) async fn describe_stack(
     Ok(DescribedStack { stack, time })
 }
 
-/// A flag or a variable; an empty one counts as not given.
+/// Returns the value of a flag or a variable; `None` if it is empty.
 fn given(value: Option<&str>) -> Option<&str> {
     value.filter(|value| !value.is_empty())
 }
 
-/// The name of the stack that made `table`.
+/// Returns the name of the stack that created `table`.
 async fn stack_of_table(
     client: &aws_sdk_cloudformation::Client,
     table: Table<'_>,
@@ -248,7 +251,8 @@ async fn stack_of_table(
     })
 }
 
-/// A call of CloudFormation that failed. A name that it does not know is a ValidationError.
+/// Converts a failed call to CloudFormation. CloudFormation returns ValidationError for a name that it does
+/// not know.
 fn cloudformation_error<E>(call: &str, flags: &str, failure: &SdkError<E>) -> ActError
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
@@ -260,7 +264,7 @@ where
     }
 }
 
-/// The value of an output of `stack`.
+/// Returns the value of an output of `stack`.
 pub(super) fn output_of<'a>(stack: &'a Stack, name: &str) -> Option<&'a str> {
     let mut outputs = outputs(stack);
     outputs
@@ -268,8 +272,8 @@ pub(super) fn output_of<'a>(stack: &'a Stack, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// The outputs of `stack` by the names that the template gives them. The constructs of the CDK have keys of their
-/// own, and export the values under the same names.
+/// Returns the outputs of `stack` by the names that the template gives them. In a stack of the CDK constructs
+/// the keys of the outputs differ, but the values are exported under the same names.
 pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
     let stack_name = stack.stack_name().unwrap_or_default();
     stack.outputs().iter().filter_map(move |output| {
@@ -281,7 +285,7 @@ pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether Lambda, and not the function, wrote the error: the function crashed or timed out
+/// Returns whether the error comes from Lambda and not from the function: the function crashed or timed out
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/troubleshooting-invocation.html>).
 fn has_died(payload: &[u8]) -> bool {
     let error = serde_json::from_slice::<FunctionError>(payload);
@@ -293,7 +297,7 @@ fn has_died(payload: &[u8]) -> bool {
     })
 }
 
-/// The error that a function returned, by its name from the closed list.
+/// Converts the error that a function returned. The exit code follows from the name of the error.
 fn function_error(payload: &[u8]) -> ActError {
     let Ok(error) = serde_json::from_slice::<FunctionError>(payload) else {
         let text = String::from_utf8_lossy(payload).into_owned();

@@ -1,4 +1,5 @@
-//! `lockstep history`: the runs that have ended, and what operators did.
+//! `lockstep history`: prints the runs that have ended, the acts of operators, and the starts without a
+//! permit.
 
 use super::function::{ActError, Function, Surface};
 use super::screen::Screen;
@@ -13,11 +14,12 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::time::Duration;
 
-/// How far back the history of several locks goes, unless a flag says so.
+/// How far back the history of several locks goes without `--since`, `--from` and `--to`.
 const SINCE: Duration = Duration::from_secs(86_400);
 
-/// How much earlier the grant of a run may be than the time since which it may have ended. The history is read by the
-/// times of the grants.
+/// How long before the beginning of `--since` a run may have been granted. The function selects runs by the
+/// time of their grant, so the request starts this much earlier, and the command then drops the runs that
+/// ended too early.
 const GRANTED_BEFORE: Duration = Duration::from_secs(86_400);
 
 /// Prints the history of a lock, or of several by time.
@@ -38,7 +40,7 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
         "failed": args.failed.then_some(true), "task": args.task,
         "from": args.from.clone().or(granted_from), "to": args.to,
     });
-    // The entries of several locks come lock by lock, and the latest of all may be the last ones.
+    // The entries of several locks come lock by lock, so the newest entry of all may come last.
     let most = if is_one && ended_from.is_none() {
         args.last
     } else {
@@ -55,12 +57,12 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
     let last = usize::try_from(args.last).unwrap_or(usize::MAX);
     if rows.more || entries.len() > last {
         log::print_line(format!(
-            "the latest {last} entries; there are more (--last)"
+            "only the latest {last} entries are shown; give --last N for more"
         ));
     }
     entries.truncate(last);
     let none = match since {
-        Some(since) => format!("no entry of the last {} (--since)", words(since)),
+        Some(since) => format!("no entry in the last {} (--since)", words(since)),
         None => "no entry".to_owned(),
     };
     if args.output == RowFormat::Table {
@@ -77,7 +79,7 @@ async fn attempt(args: &HistoryArgs) -> Result<Exit, ActError> {
     Ok(Exit::OK)
 }
 
-/// The time of an entry: of a run, its end.
+/// Returns the time of an entry. For a run this is the time at which it ended.
 fn at(entry: &Value) -> Timestamp {
     let at = entry["at"].as_str().unwrap_or_default();
     parse_time("at", at).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Rows of a response, as a table or as comma-separated values.
+//! Formats the rows of a response as a table or as comma-separated values.
 
 use super::screen::{Screen, Tone, tone, whole_seconds};
 use super::table::{self, Cell, NOTHING};
@@ -6,31 +6,32 @@ use lockstep::contract::is_hidden;
 use lockstep::domain::length_text;
 use serde_json::Value;
 
-/// A column: its head, the field of a row, and how its values are shown. Of two fields a row has one.
+/// A column: its head, the fields of a row that it may show, and how its values are shown. A column with
+/// several fields shows the first one that a row has.
 pub(super) type Column = (&'static str, &'static [&'static str], Kind);
 
 /// How the values of a column are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As they are.
+    /// Unchanged.
     Plain,
-    /// The names of holders or operators, short.
+    /// Names of holders or operators, shortened.
     Name,
-    /// A time, from now or to now.
+    /// A time, relative to now.
     Ago,
-    /// A time, as it is.
+    /// A time, absolute and in whole seconds.
     At,
-    /// Seconds, as a length of time.
+    /// A number of seconds, as a length of time.
     Length,
-    /// A number, of which 0 is nothing to show.
+    /// A number; 0 is shown as nothing.
     Count,
     /// A state or an outcome, in a colour.
     Word,
-    /// A sentence that may have names and times in it.
+    /// A sentence that may contain names and times.
     Sentence,
 }
 
-/// `rows` as a table for people. Without rows, `none`.
+/// Formats `rows` as a table for people; without rows, returns the line `none`.
 pub(super) fn as_table<const N: usize>(
     screen: &Screen,
     columns: [Column; N],
@@ -78,7 +79,7 @@ fn names_of(screen: &Screen, name: &Value) -> String {
     screen.name(&shown(name))
 }
 
-/// Seconds as a length of time.
+/// Formats a number of seconds as a length of time.
 pub(super) fn seconds(value: &Value) -> String {
     match value.as_f64() {
         #[expect(
@@ -91,11 +92,11 @@ pub(super) fn seconds(value: &Value) -> String {
     }
 }
 
-/// `rows` as comma-separated values, with the names of the fields as header.
+/// Formats `rows` as comma-separated values, with the names of the fields as header.
 pub(super) fn as_csv<const N: usize>(columns: [Column; N], rows: &[Value]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = columns.map(|(_, fields, _)| fields[0]);
-    // A write to memory does not fail.
+    // Writing to memory does not fail.
     writer.write_record(header).ok();
     for row in rows {
         let cells = columns.map(|(_, fields, _)| text_of(field_of(row, fields)));
@@ -110,7 +111,7 @@ fn field_of<'a>(row: &'a Value, fields: &[&str]) -> &'a Value {
     found.find(|value| !value.is_null()).unwrap_or(&Value::Null)
 }
 
-/// A value as text: the items of a list behind each other, nothing for null.
+/// Returns a value as text: the items of a list with spaces between them, and nothing for null.
 fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -120,9 +121,11 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// A value as text for a terminal: `-` for nothing, and without characters that a terminal obeys or hides.
+/// Returns a value as text for a terminal: `-` for nothing, and U+FFFD for each control character or hidden
+/// character.
 pub(super) fn shown(value: &Value) -> String {
-    // Holders, notes and progress are texts of others.
+    // Others choose the names of holders, the notes and the progress, so the texts may contain escape
+    // sequences.
     let text = text_of(value).replace(is_hidden, "\u{FFFD}");
     if text.is_empty() {
         NOTHING.into()

@@ -1,7 +1,7 @@
-//! How an answer is laid out for people.
+//! The layout of output for people.
 //!
-//! Names are short, times are relative, and no line is wider than the terminal, or than 120 columns where there is none.
-//! With `--wide`, names are whole, times are absolute, and lines are as wide as they have to be.
+//! Names are shortened, times are relative, and no line is wider than the terminal, or than 120 columns
+//! without a terminal. With `--wide`, names are in full, times are absolute, and lines are not wrapped.
 
 use anstyle::{AnsiColor, Style};
 use lockstep::clock::{Clock, SystemClock};
@@ -13,37 +13,38 @@ use std::io::{IsTerminal, stdout};
 use terminal_size::{Width, terminal_size_of};
 use textwrap::{Options, WordSplitter, fill};
 
-/// Columns of a line where no terminal says how many it has.
+/// Width of a line in columns if standard output is not a terminal.
 const COLUMNS: usize = 120;
 
-/// The narrowest layout, for a terminal that is narrower too.
+/// Least width of a line in columns, even on a narrower terminal.
 const COLUMNS_MIN: usize = 40;
 
-/// The layout of one answer.
+/// The layout of one output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// Columns of a line; `None` with `--wide`.
+    /// Width of a line in columns; `None` with `--wide`.
     width: Option<usize>,
     /// Whether standard output is a terminal that shows colours and links.
     is_styled: bool,
     now: Timestamp,
 }
 
-/// What the colour of a word says.
+/// What the colour of a word means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As it should be.
+    /// In order.
     Good,
-    /// To be looked at.
+    /// Worth a look.
     Warning,
     /// Wrong.
     Bad,
-    /// Neither.
+    /// No meaning: the word has no colour.
     Plain,
 }
 
 impl Screen {
-    /// The layout for standard output. Colours are for terminals only, and not with `NO_COLOR` (<https://no-color.org>).
+    /// Returns the layout for standard output. Colours are used only on a terminal that is not `dumb`, and
+    /// only without `NO_COLOR` (<https://no-color.org>).
     pub(crate) fn new(wide: bool) -> Self {
         let out = stdout();
         let columns = terminal_size_of(&out).map_or(COLUMNS, |(Width(columns), _)| columns.into());
@@ -56,12 +57,13 @@ impl Screen {
         }
     }
 
-    /// Columns of a line, if lines are cut.
+    /// Returns the width of a line in columns; `None` if lines are not wrapped.
     pub(super) fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// The name of a holder, an execution, a task or an operator.
+    /// Returns the name of a holder, an execution, a task or an operator: shortened, or in full with
+    /// `--wide`.
     pub(super) fn name(&self, name: &str) -> String {
         match self.width {
             Some(_) => short_name(name),
@@ -69,7 +71,8 @@ impl Screen {
         }
     }
 
-    /// An RFC 3339 time, as the time from now or to now. What is not a time stays as it is.
+    /// Returns an RFC 3339 time relative to now, such as "3 min ago" or "in 12 min"; with `--wide`, the
+    /// absolute time. A text that is not a time stays unchanged.
     pub(super) fn ago(&self, time: &str) -> String {
         match (self.width, parse_time("", time)) {
             (Some(_), Ok(at)) if at > self.now => {
@@ -80,7 +83,7 @@ impl Screen {
         }
     }
 
-    /// A text of one cell: with short names, and times without their fractions.
+    /// Returns a text with shortened names (in full with `--wide`), and times without fractions of a second.
     pub(super) fn text(&self, text: &str) -> String {
         let text = match self.width {
             Some(_) => with_short_names(text),
@@ -96,7 +99,7 @@ impl Screen {
         words.collect()
     }
 
-    /// A text of its own, in lines that fit. Every line but the first begins with `indent`.
+    /// Wraps a text to the width of the screen. Every line but the first begins with `indent`.
     pub(super) fn lines(&self, text: &str, indent: &str) -> String {
         let text = self.text(text);
         match self.width {
@@ -105,7 +108,7 @@ impl Screen {
         }
     }
 
-    /// `line` behind its `label`, wrapped to the column where it begins.
+    /// Returns `line` after its `label`. Wrapped lines are indented to the end of the label.
     pub(crate) fn labelled(&self, label: &str, line: &str) -> String {
         let indent = " ".repeat(label.len());
         let layout = |width| {
@@ -119,7 +122,7 @@ impl Screen {
         }
     }
 
-    /// `text` in the colour of `tone`.
+    /// Returns `text` in the colour of `tone`.
     pub(super) fn painted(&self, tone: Tone, text: &str) -> String {
         let style = match tone {
             Tone::Good => AnsiColor::Green.on_default(),
@@ -133,9 +136,9 @@ impl Screen {
         }
     }
 
-    /// `text` as a link to `url`, as terminals know it
-    /// (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>); `None` where it would be text only.
-    /// With `--wide`, the text and the URL.
+    /// Returns `text` as a terminal hyperlink to `url`
+    /// (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>); `None` if the output shows no
+    /// links. With `--wide`, returns the text and the URL.
     pub(super) fn link(&self, text: &str, url: &str) -> Option<String> {
         match (self.width, self.is_styled) {
             (None, _) => Some(format!("{text}: {url}")),
@@ -162,12 +165,13 @@ impl Screen {
     }
 }
 
-/// Breaks lines between words, so that names and times can be copied, and a word only if it is longer than a line.
+/// Returns options that break lines between words, so that names and times can be copied. A word is broken
+/// only if it is longer than a line.
 pub(super) fn options<'a>(width: usize) -> Options<'a> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
 
-/// The tone of the state of a lock, or of how a run ended.
+/// Returns the tone for the state of a lock, or for the outcome of a run.
 pub(super) fn tone(word: &str) -> Tone {
     match word {
         "held" | "succeeded" | "resumed" => Tone::Good,
@@ -177,7 +181,7 @@ pub(super) fn tone(word: &str) -> Tone {
     }
 }
 
-/// A length of time in its largest unit; of hours and days, with the next one.
+/// Formats a length of time in its largest unit. Hours are followed by minutes, and days by hours.
 pub(super) fn length(millis: u64) -> String {
     let seconds = millis / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -193,7 +197,7 @@ pub(super) fn length(millis: u64) -> String {
     }
 }
 
-/// An RFC 3339 time without its fraction.
+/// Returns an RFC 3339 time without its fraction of a second.
 pub(crate) fn whole_seconds(time: &str) -> String {
     match time.split_once('.') {
         Some((seconds, fraction)) if fraction.ends_with('Z') => format!("{seconds}Z"),

@@ -1,7 +1,6 @@
-//! `lockstep show`: one lock, with the live state of its holders.
+//! `lockstep show`: prints one lock, with the live state of its holders.
 //!
-//! The response is shown as it came: what would free a permit, and what cannot be described, are
-//! sentences of the function.
+//! The sentences on what will free a permit, and on what cannot be described, come from the function view.
 
 use super::function::{ActError, Function, Surface};
 use super::rows::{Column, Kind, as_table, seconds, shown};
@@ -35,10 +34,10 @@ const WAITERS: [Column; 5] = [
     ("PROBLEM", &["problem"], Kind::Sentence),
 ];
 
-/// Most locks that are searched for those that its holder may wait for.
+/// Maximum number of held locks that are searched for a lock that the holder may wait for.
 const HELD_MAX: u32 = 200;
 
-/// Most locks that are shown for it, each by a call of view.
+/// Maximum number of those locks that are read in full, each by one invocation of view.
 const OTHERS_MAX: usize = 20;
 
 /// Prints one lock.
@@ -62,8 +61,8 @@ async fn attempt(args: &ShowArgs) -> Result<Exit, ActError> {
     Ok(Exit::OK)
 }
 
-/// The other locks that have a holder and a waiter, if `lock` has both: its holder may wait for them. A failure hides
-/// nothing of `lock`.
+/// Returns the other locks that have a holder and a waiter, if `lock` has both: the holder of `lock` may wait
+/// for one of them. The caller shows `lock` even if this fails.
 async fn others(view: &Function, lock: &Value) -> Result<Vec<Value>, ActError> {
     if rows(lock, "holders").is_empty() || rows(lock, "waiters").is_empty() {
         return Ok(Vec::new());
@@ -83,7 +82,7 @@ async fn others(view: &Function, lock: &Value) -> Result<Vec<Value>, ActError> {
     Ok(others)
 }
 
-/// The lock for people. `others` are locks that its holder may wait for.
+/// Formats the lock for people. `others` are locks that its holder may wait for.
 fn text(screen: &Screen, lock: &Value, others: &[Value]) -> String {
     let state = shown(&lock["state"]);
     let painted = screen.painted(tone(&state), &state);
@@ -136,16 +135,22 @@ fn text(screen: &Screen, lock: &Value, others: &[Value]) -> String {
     text
 }
 
-/// The circle of locks that the holder of `lock` waits in.
+/// Returns a sentence about the circle of locks that `lock` is part of; `None` if it is in no circle.
 fn circle(lock: &Value, others: &[Value]) -> Option<String> {
     let locks: Vec<_> = others.iter().chain([lock]).cloned().collect();
     let circle = waits::circle(&locks, lock["lock"].as_str()?)?;
     let is_in = circle.iter().any(|name| lock["lock"] == **name);
     let circle = waits::in_words(&circle);
-    is_in.then(|| format!("its holder waits in a circle: {circle}; evict one of the holders"))
+    is_in.then(|| {
+        format!(
+            "its holder waits in a circle: {circle}; to end it, type `lockstep evict LOCK HOLDER --force --note TEXT` \
+             for one of these holders"
+        )
+    })
 }
 
-/// How long a run usually takes, and whether a holder takes longer.
+/// Returns a sentence about how long a run usually takes, and which holders take longer; `None` if that is
+/// not known.
 fn usual(usual: &Value, holders: &[Value]) -> Option<String> {
     let successes = usual["successes"].as_u64()?;
     let [median, longest] = ["medianSeconds", "longestSeconds"].map(|field| seconds(&usual[field]));
@@ -162,7 +167,7 @@ fn usual(usual: &Value, holders: &[Value]) -> Option<String> {
     ))
 }
 
-/// How the latest runs ended, one line each.
+/// Returns lines about the last success, the last failure, and the expected or missing success.
 fn outcomes(screen: &Screen, lock: &Value) -> Vec<String> {
     let lines = [
         ("last success", "lastSuccessAt"),
@@ -175,7 +180,7 @@ fn outcomes(screen: &Screen, lock: &Value) -> Vec<String> {
         .map(|(words, field)| {
             let time = shown(&lock[field]);
             match *field {
-                // "since 3 h ago" would be wrong.
+                // The line begins with "since", which a relative time such as "3 h ago" cannot follow.
                 "missingSince" => {
                     format!("{words} {} ({})", whole_seconds(&time), screen.ago(&time))
                 }
@@ -185,7 +190,8 @@ fn outcomes(screen: &Screen, lock: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Links to the executions and to the logs of the tasks of the holders.
+/// Returns links to the executions of the holders, and to the logs of their tasks; `None` if there are no
+/// links.
 fn links(screen: &Screen, holders: &[Value]) -> Option<String> {
     let links = holders.iter().flat_map(|holder| {
         let name = screen.name(holder["holder"].as_str().unwrap_or_default());
@@ -210,7 +216,8 @@ fn rows<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
     lock[field].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The row of a holder: the status of its execution, and of its work in one cell.
+/// Returns the row of a holder, with the status of its execution in one cell and the state of its work in
+/// another.
 fn with_work(holder: &Value) -> Value {
     let mut row = holder.clone();
     row["execution"] = status(&holder["execution"]);
@@ -230,11 +237,11 @@ fn with_work(holder: &Value) -> Value {
     row
 }
 
-/// The status of an execution, or why it is hidden.
+/// Returns the status of an execution, or the reason why it could not be described.
 fn status(execution: &Value) -> Value {
     match &execution["hidden"] {
         Value::Null => execution["status"].clone(),
-        reason => json!(format!("hidden: {}", shown(reason))),
+        reason => json!(format!("cannot be described: {}", shown(reason))),
     }
 }
 
@@ -322,8 +329,7 @@ mod tests {
         };
         let (a, b) = (lock("a", "x", "y"), lock("b", "y", "x"));
 
-        let line =
-            |circle| format!("its holder waits in a circle: {circle}; evict one of the holders");
+        let line = |circle| format!("its holder waits in a circle: {circle};");
         let from_a = text(&screen(), &a, std::slice::from_ref(&b));
         assert!(
             from_a.contains(&line("a waits for b waits for a")),

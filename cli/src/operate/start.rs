@@ -1,7 +1,7 @@
 //! `lockstep start`: starts a run of a lock again.
 //!
-//! What would be started is asked for first, and shown beside the state of the lock: a run that meets a holder does what
-//! its overlap policy says, and may be skipped.
+//! Before it starts anything, the command prints what it would start and the state of the lock, and asks for
+//! confirmation. A run that meets a holder does what its overlap policy says, and may be skipped.
 
 use super::change::audited;
 use super::function::{ActError, Function, Surface};
@@ -16,11 +16,12 @@ use crate::platform::terminal::ask;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Repetitions of a start without a clear answer, and the pause before each.
+/// Maximum number of repetitions of a start whose outcome is not known.
 const REPEATS: u32 = 2;
+/// Pause before each repetition.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Starts the run, after a question.
+/// Starts the run after the operator has confirmed it.
 pub(crate) async fn start(args: StartArgs) -> Exit {
     finish(attempt(&args).await)
 }
@@ -47,7 +48,7 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
             .act(&json!({ "act": "show", "lock": args.lock }))
             .await;
         let lock = match lock {
-            // A lock has no record before its first run.
+            // A lock has no record before its first run, and `show` refuses its name.
             Err(error) if error.exit == Exit::CONFIGURATION => {
                 json!({ "lock": args.lock, "state": "has not run yet" })
             }
@@ -62,7 +63,8 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
         }
     }
     request["dryRun"] = json!(false);
-    // What was asked about is what is started, also if a minute has passed.
+    // The run that is started is the one that the operator confirmed, with the same scheduled time, even if a
+    // minute has passed since.
     if !asked_time.is_null() {
         request["scheduledTime"] = asked_time;
     }
@@ -77,7 +79,8 @@ async fn attempt(args: &StartArgs) -> Result<Exit, ActError> {
     Ok(Exit::OK)
 }
 
-/// Starts the run. Without a clear answer it may have been started: the same request says so, and starts nothing more.
+/// Starts the run. If the outcome is not known, the run may have been started, so the same request is
+/// repeated: it returns the earlier start and starts nothing more.
 async fn start_once(operate: &Function, request: &Value, id: &str) -> Result<Value, ActError> {
     let mut repeats = 0;
     loop {
@@ -90,7 +93,7 @@ async fn start_once(operate: &Function, request: &Value, id: &str) -> Result<Val
                 let time = request["scheduledTime"].as_str();
                 let time = time.map_or_else(String::new, |at| format!(" --scheduled-time {at}"));
                 let text = format!(
-                    "{}; it may have been started: repeat it with --id {id}{time}",
+                    "{}; the run may have been started: repeat the command with --id {id}{time}, which starts nothing twice",
                     error.text
                 );
                 return Err(ActError { text, ..error });
@@ -100,7 +103,7 @@ async fn start_once(operate: &Function, request: &Value, id: &str) -> Result<Val
     }
 }
 
-/// What would be started, and what it would meet.
+/// Returns the text above the question: what would be started, and the state of the lock that it would meet.
 fn question(would: &Value, lock: &Value) -> String {
     let screen = Screen::new(false);
     let state = format!("{}: {}", shown(&lock["lock"]), shown(&lock["state"]));
@@ -113,7 +116,8 @@ fn question(would: &Value, lock: &Value) -> String {
 async fn is_yes() -> Result<bool, ActError> {
     let answer = ask("Start it? [y/N] ".to_owned()).await;
     let answer = answer.map_err(|error| {
-        let text = format!("there is no terminal to ask at ({error}): give --yes, or --dry-run");
+        let text =
+            format!("no terminal to ask for confirmation ({error}): give --yes or --dry-run");
         ActError::new(Exit::CONFIGURATION, text)
     })?;
     Ok(["y", "yes"].contains(&answer.to_lowercase().as_str()))

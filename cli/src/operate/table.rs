@@ -4,19 +4,20 @@ use super::screen::{Screen, Tone, options};
 use textwrap::core::display_width;
 use textwrap::wrap;
 
-/// What stands between two columns.
+/// The text between two columns.
 const GAP: &str = "  ";
 
 /// The text of a cell that has nothing to show.
 pub(super) const NOTHING: &str = "-";
 
-/// A cell: its text, and what the colour of that says.
+/// A cell: its text, and its tone.
 pub(crate) type Cell = (String, Tone);
 
-/// `rows` under `heads`, with columns as wide as their widest cell. Without rows, `none`.
+/// Formats `rows` under `heads`, with columns as wide as their widest cell; without rows, returns the line
+/// `none`.
 ///
-/// A column that shows nothing in all rows is left out. Where a line would be wider than the screen, the widest columns
-/// have several lines in a cell.
+/// A column that shows nothing in any row is left out. If a line would be wider than the screen, the cells of
+/// the widest columns are wrapped.
 pub(crate) fn table<const N: usize>(
     screen: &Screen,
     heads: [&str; N],
@@ -40,14 +41,15 @@ pub(crate) fn table<const N: usize>(
     text.collect()
 }
 
-/// Cells whose colour says nothing.
+/// Returns cells without colours.
 pub(crate) fn plain<const N: usize>(rows: Vec<[String; N]>) -> Vec<[Cell; N]> {
     let rows = rows.into_iter();
     rows.map(|row| row.map(|text| (text, Tone::Plain)))
         .collect()
 }
 
-/// The widths of the columns: those of their widest cells, and less of the widest columns until a line fits.
+/// Returns the widths of the columns. Each column is as wide as its widest cell; while a line is wider than
+/// `most`, the widest column gets narrower.
 fn widths(lines: &[Vec<Cell>], most: Option<usize>) -> Vec<usize> {
     let columns = lines.first().map_or(0, Vec::len);
     let widest = |column: usize| {
@@ -67,7 +69,7 @@ fn widths(lines: &[Vec<Cell>], most: Option<usize>) -> Vec<usize> {
     widths
 }
 
-/// The lines of one row.
+/// Formats one row, which has several lines if a cell is wrapped.
 fn row(screen: &Screen, cells: &[Cell], widths: &[usize]) -> String {
     let cells: Vec<Vec<String>> = cells
         .iter()
@@ -97,7 +99,7 @@ fn row(screen: &Screen, cells: &[Cell], widths: &[usize]) -> String {
     lines.collect()
 }
 
-/// The last part of an ARN.
+/// Returns the part of an ARN after its last slash.
 pub(super) fn last_part(arn: &str) -> &str {
     arn.rsplit('/').next().unwrap_or(arn)
 }

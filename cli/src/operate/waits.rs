@@ -5,21 +5,21 @@
 //!    ▲                                        │ held by
 //!    └──────────── waits for ─ run 2 ◀────────┘
 //! ```
-//! A run waits under its own name, or has started the execution that waits: its `parent`. Nothing of this is in one
-//! record, so it is found from several locks as view shows them.
+//! A run waits either under its own name, or as the `parent` that started the execution that waits. No single
+//! record shows a circle, so it is found from several locks as view shows them.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The locks of a circle, each followed by the lock that its holder waits for, and the first once more at the end: one
-/// that is found from the lock `from`.
+/// Returns a circle that the waits lead to from the lock `from`; `None` if they lead to none. Each lock is
+/// followed by the lock that its holder waits for, and the first lock is repeated at the end.
 pub(super) fn circle<'a>(shown: &'a [Value], from: &str) -> Option<Vec<&'a str>> {
     let still = at_a_standstill(shown);
     let (first, _) = still.get_key_value(from)?;
     circle_from(first, &still)
 }
 
-/// All circles, each of them once.
+/// Returns all circles, each of them once.
 pub(super) fn circles(shown: &[Value]) -> Vec<Vec<&str>> {
     let still = at_a_standstill(shown);
     let mut known = BTreeSet::new();
@@ -34,7 +34,8 @@ pub(super) fn circles(shown: &[Value]) -> Vec<Vec<&str>> {
 /// For each lock, the locks that each of its holders waits for.
 type Waits<'a> = BTreeMap<&'a str, Vec<BTreeSet<&'a str>>>;
 
-/// The locks at a standstill: those that are full, and each of whose holders waits for a lock at a standstill.
+/// Returns the locks at a standstill. Such a lock has no free permit, and each of its holders waits for a
+/// lock that is at a standstill itself.
 fn at_a_standstill(shown: &[Value]) -> Waits<'_> {
     let full = |lock: &&Value| {
         let holders = list(lock, "holders").len();
@@ -61,7 +62,7 @@ fn at_a_standstill(shown: &[Value]) -> Waits<'_> {
     }
 }
 
-/// The circle that the waits lead to from the lock `first`.
+/// Follows the waits from the lock `first` until a lock repeats, and returns the circle.
 fn circle_from<'a>(first: &'a str, still: &Waits<'a>) -> Option<Vec<&'a str>> {
     let mut path = vec![first];
     loop {
@@ -75,12 +76,12 @@ fn circle_from<'a>(first: &'a str, still: &Waits<'a>) -> Option<Vec<&'a str>> {
     }
 }
 
-/// The circle as one text.
+/// Returns the circle as one text, such as "a waits for b waits for a".
 pub(super) fn in_words(circle: &[&str]) -> String {
     circle.join(" waits for ")
 }
 
-/// The locks that `holder` waits for.
+/// Returns the locks that `holder`, or an execution that it started, waits for.
 fn waited_for<'a>(shown: &'a [Value], holder: &Value) -> BTreeSet<&'a str> {
     let is_own = |waiter: &Value| waiter["holder"] == *holder || waiter["parent"] == *holder;
     let locks = shown

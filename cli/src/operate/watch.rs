@@ -1,4 +1,4 @@
-//! Prints an answer again and again, until the command is interrupted.
+//! Prints a text repeatedly, until the command is interrupted.
 
 use super::function::{ActError, Function};
 use super::screen::Screen;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// (<https://en.wikipedia.org/wiki/ANSI_escape_code#Control_Sequence_Introducer_commands>).
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
-/// Prints the list of locks that `request` asks for.
+/// Prints the list of locks that `request` asks for, once every `every`.
 pub(super) async fn list(
     view: &Function,
     request: &Value,
@@ -31,8 +31,8 @@ pub(super) async fn list(
     again(every, answer).await
 }
 
-/// Prints what `answer` returns, each time on an empty screen. Where standard output is no terminal, only what has
-/// changed is printed.
+/// Prints what `answer` returns, once every `every`. On a terminal the screen is cleared before each print;
+/// otherwise a text is printed only if it differs from the one before.
 pub(super) async fn again(
     every: Duration,
     answer: impl AsyncFn() -> Result<String, ActError>,
@@ -53,7 +53,7 @@ pub(super) async fn again(
     }
 }
 
-/// Whether nothing can read standard output any more: it is a pipe whose other end is closed
+/// Returns whether standard output is a pipe whose other end is closed, so that nobody reads it any more
 /// (<https://man7.org/linux/man-pages/man2/poll.2.html>).
 fn has_no_reader() -> bool {
     let out = stdout();

@@ -1,7 +1,8 @@
-//! Locks that need a person: frozen or unreadable ones, dead holders, orphaned work.
+//! Checks for locks that need an operator: frozen or unreadable locks, dead holders, orphaned work, and locks
+//! whose holders wait for each other.
 //!
-//! That view answers at all shows that it can be invoked and reads the table, so a list that fails
-//! is a check that could not be made.
+//! The checks read the locks through view. If view cannot be invoked or cannot read the table, the result is
+//! one check that could not be made.
 
 use super::super::all;
 use super::super::function::{ActError, Function, Surface};
@@ -14,13 +15,13 @@ use lockstep::contract::parse_time;
 use lockstep::domain::Seconds;
 use serde_json::{Value, json};
 
-/// Most locks whose holders and work are shown, those that were granted last.
+/// Maximum number of locks whose holders and work are checked. These are the locks with the latest grants.
 const SHOWN_MAX: usize = 100;
 
-/// By when the sweep, which comes each minute, has freed the permit of a dead holder.
+/// Time within which the sweep, which runs every minute, has freed the permit of a dead holder.
 const SWEPT_AFTER: Seconds = Seconds::of(300);
 
-/// Locks that need a person, as view lists them. So view works, and can read the table.
+/// Checks the locks that view lists.
 pub(super) async fn of_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
     let checked = async {
         let view = Function::of_stack(sdk, stack, Surface::View)?;
@@ -37,14 +38,14 @@ pub(super) async fn of_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
     checked.unwrap_or_else(|error| vec![Check::unknown("locks", error.text)])
 }
 
-/// The locks that were granted last, with their holders and their latest runs.
+/// Returns the [`SHOWN_MAX`] locks with the latest grants, as `show` returns them.
 async fn shown(view: &Function, locks: &[Value]) -> Result<Vec<Value>, ActError> {
     let mut granted: Vec<_> = locks
         .iter()
         .filter_map(|lock| Some((lock["grantedAt"].as_str()?, lock["lock"].as_str()?)))
         .collect();
-    // Each lock that is shown is a call of view, with calls of Step Functions and ECS behind it.
-    // Those that were granted last are in use.
+    // Each lock takes one invocation of view, which calls Step Functions and ECS. So the locks with the
+    // latest grants come first, because these are in use.
     granted.sort_unstable();
     let mut shown = Vec::new();
     for (_, lock) in granted.into_iter().rev().take(SHOWN_MAX) {
@@ -57,12 +58,13 @@ async fn shown(view: &Function, locks: &[Value]) -> Result<Vec<Value>, ActError>
 fn closed(locks: &[Value]) -> Check {
     let wrong = |lock: &&Value| lock["state"] == "frozen" || lock["state"] == "unreadable";
     let names = locks.iter().filter(wrong).map(name_of);
-    let advice = "lockstep show LOCK says why; check its run, then lockstep resume LOCK";
+    let advice = "type lockstep show LOCK to see why; check its run, then type lockstep resume LOCK --note TEXT";
     found("locks", "is frozen or unreadable", names, advice)
 }
 
-/// Holders whose lease, execution or own task ended minutes ago, and that a check would act on: events and the
-/// sweep do so earlier. A waiter that is still to learn of its grant is none of them.
+/// Checks for dead holders. A holder counts as dead if its lease, its execution or its own task ended more
+/// than [`SWEPT_AFTER`] ago and a check would still act on it: events and the sweep should have done so
+/// before. A waiter that has not confirmed its grant yet does not count.
 fn dead(shown: &[Value]) -> Check {
     let now = SystemClock.now();
     let is_over = |time: &Value| {
@@ -70,7 +72,7 @@ fn dead(shown: &[Value]) -> Check {
         time.is_some_and(|time| time.plus(SWEPT_AFTER) < now)
     };
     let is_dead = |holder: &Value| {
-        // Of a holder that is no execution, the only task is its own.
+        // A holder that is not an execution has at most one task, in which it runs itself.
         let own = match &holder["execution"] {
             Value::Null => list(holder, "tasks").first().map(|task| &task["stoppedAt"]),
             execution => Some(&execution["stoppedAt"]),
@@ -81,16 +83,16 @@ fn dead(shown: &[Value]) -> Check {
     };
     let has_dead = |lock: &&Value| list(lock, "holders").iter().any(is_dead);
     let names = shown.iter().filter(has_dead).map(name_of);
-    let advice = "lockstep show LOCK says what is known of the holder; see the log and the alarms of the reaper";
-    found("dead holders", "has a holder that is dead", names, advice)
+    let advice = "type lockstep show LOCK to see the state of the holder; see the log and the alarms of the reaper";
+    found("dead holders", "has a dead holder", names, advice)
 }
 
-/// Work that goes on although its run has ended: tasks and executions that nothing has stopped.
+/// Checks for work that is still running although its run has ended or has lost its permit.
 fn without_permit(shown: &[Value]) -> Check {
     let has_work = |lock: &&Value| !list(lock, "withoutPermit").is_empty();
     let names = shown.iter().filter(has_work).map(name_of);
     let advice =
-        "lockstep show LOCK names the tasks; stop them, unless their stale policy is yield";
+        "type lockstep show LOCK to see the tasks; stop them, unless their stale policy is yield";
     found("orphaned work", "has work without a permit", names, advice)
 }
 
@@ -98,15 +100,16 @@ fn name_of(lock: &Value) -> &str {
     lock["lock"].as_str().unwrap_or_default()
 }
 
-/// Locks whose holders wait for each other. None of them is granted again until a wait ends.
+/// Checks for locks whose holders wait for each other. None of these locks is granted again until one of the
+/// waits ends.
 fn circular(shown: &[Value]) -> Check {
     let circles = waits::circles(shown);
     let circles: Vec<_> = circles
         .iter()
         .map(|circle| waits::in_words(circle))
         .collect();
-    let advice = "evict one of the holders; have all runs take these locks in the same order, and limit each wait by \
-                  waitSeconds";
+    let advice = "type lockstep evict LOCK HOLDER --force --note TEXT for one of the holders; then have all runs acquire \
+                  these locks in the same order, and limit each wait by waitSeconds";
     Check::new(
         "waiting in a circle",
         circles.is_empty(),
@@ -122,7 +125,8 @@ fn list<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
     lock[field].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The check that no lock is as `wrong` says.
+/// Returns a check that passes if `locks` is empty. `wrong` is a predicate that is true of each of the
+/// `locks`.
 fn found<'a>(
     name: &str,
     wrong: &str,
