@@ -1,6 +1,6 @@
 //! The JSON contract of operate and view: acts, and responses to them.
 //!
-//! Its rules are those of [`lockstep::contract`].
+//! The JSON follows the conventions of [`lockstep::contract`].
 
 mod act;
 mod acted;

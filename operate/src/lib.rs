@@ -1,8 +1,14 @@
-//! What operators see of all locks, and do to them.
+//! What operators see of locks, and what they do to locks.
 //!
-//! Reading order: [`contract`] (requests and responses), [`acts`] (the use cases), [`widget`] (responses as
-//! HTML), [`pages`] (the acts behind a CloudWatch custom widget), [`schedules`] (what starts runs). The functions operate and view run this
-//! code; the command speaks its contract. No other function links it.
+//! Reading order:
+//! - [`contract`]: requests and responses;
+//! - [`acts`]: the use cases;
+//! - [`widget`]: responses as HTML;
+//! - [`pages`]: the acts behind a CloudWatch custom widget;
+//! - [`schedules`]: the schedules that start runs.
+//!
+//! The functions operate and view run this code. The command uses only its contract. No other function links
+//! it.
 
 pub mod acts;
 pub mod contract;

@@ -1,10 +1,11 @@
-//! view and operate as the functions behind a CloudWatch custom widget: pages in place of JSON.
+//! view and operate as the functions behind a CloudWatch custom widget, which return pages instead of JSON.
 //!
-//! view shows pages and changes nothing. A button of a page calls operate with the permission of the viewer;
-//! operate shows the lock after the act, and the pages behind it, until the widget is refreshed.
+//! view returns pages and changes nothing. A button on a page invokes operate with the permissions of the
+//! viewer. operate then returns the page of the lock after the act, and any page that its links lead to,
+//! until the widget is refreshed.
 //!
-//! A request that is refused is answered with a page that has the reason, and not with an error of
-//! the function: what was typed stays in its fields.
+//! A request that is refused returns a page with the reason, not an error of the function, so that the fields
+//! keep what the operator typed.
 
 use crate::acts;
 use crate::contract::{
@@ -21,15 +22,15 @@ use lockstep_core::store::LockIndex;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The runs of a lock that its page shows.
+/// Number of latest runs on the page of a lock.
 const PAGE_RUNS: usize = 30;
 
-/// The functions that pages call, by their ARNs.
+/// The ARNs of the functions that pages invoke.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints<'a> {
-    /// The function that handles this event, which shows further pages too.
+    /// The function that handles this event. Links on the page invoke it for further pages.
     pub own: &'a str,
-    /// operate; without it, pages have no buttons that change anything.
+    /// The function operate; without it, pages have no buttons that change anything.
     pub operate: Option<&'a str>,
 }
 
@@ -37,17 +38,19 @@ pub struct Endpoints<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reply {
-    /// HTML, or Markdown of the description.
+    /// A page in HTML, or the description of the widget in Markdown.
     Page(String),
     /// The response to an act.
     Act(Box<ActResponse>),
 }
 
-/// Handles the JSON `event`, which came to `surface`: a request of a custom widget with a page, another as
-/// [`acts::handle`]. A page also shows why its own request was refused.
+/// Handles the JSON `event` that the function `surface` received.
+///
+/// A request of a custom widget returns a page, even if the request is refused or fails. Any other event is
+/// handled by [`acts::handle`].
 ///
 /// # Errors
-/// As [`acts::handle`], for an event that is not of a widget.
+/// The errors of [`acts::handle`], for an event that does not come from a widget.
 pub async fn handle<P: Ports>(
     deps: &Deps<P>,
     schedules: &impl Schedules,
@@ -93,7 +96,8 @@ impl<P: Ports, S: Schedules> Pages<'_, P, S>
 where
     P::Store: LockIndex,
 {
-    /// The page, or the page of the lock with the error, or the error alone.
+    /// Returns the requested page. If the request fails, returns the page of its lock with the error above
+    /// it, or a page with only the error.
     async fn answer(&self) -> String {
         let error = match self.requested().await {
             Ok(page) => return page,
@@ -105,7 +109,7 @@ where
             name: name.to_string(),
             message: message.to_owned(),
         }];
-        // The page of a lock shows an error above the fields that it came from, to be corrected.
+        // The page of the lock shows the error above the fields, so that the operator can correct them.
         if let (true, Some(lock)) = (self.request.is_act(), self.request.lock())
             && let Ok(page) = self.lock(&lock, &notices).await
         {
@@ -114,7 +118,7 @@ where
         widget::message(&self.frame, &notices)
     }
 
-    /// The page that was asked for, after the act that came with it.
+    /// Carries out the act of the request, if there is one, and returns the requested page.
     async fn requested(&self) -> Result<String, Error> {
         let now = self.frame.now;
         match self.request.check(self.surface, self.deps.retention, now)? {
@@ -131,7 +135,7 @@ where
                 let response = acts::run(self.deps, self.schedules, act).await?;
                 let done = Notice::Done(widget::done(&lock, &response));
                 let notices = [done];
-                // What was done stays done, although the lock cannot be shown now.
+                // The act was carried out, so the page says so even if the lock cannot be shown now.
                 let page = self.lock(&lock, &notices).await;
                 Ok(page.unwrap_or_else(|_| widget::message(&self.frame, &notices)))
             }

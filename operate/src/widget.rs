@@ -1,13 +1,13 @@
-//! The pages of the CloudWatch custom widget: HTML as a pure function of the responses of list, show and
+//! The pages of the CloudWatch custom widget: HTML as a pure function of the responses to list, show and
 //! history.
 //!
-//! AWS publishes no list of what it lets through, only what it removes: scripts, `iframe` and `use`
+//! AWS documents which elements it removes from a page (scripts, `iframe` and `use`), but not which it allows
 //! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_about.html>).
 //! So pages use only the elements of AWS's samples: tables, forms, text, `svg` with `rect` and `path`, one
-//! `style`, and `cwdb-action`. They load nothing and run nothing.
+//! `style`, and `cwdb-action`. Pages load nothing and run no script.
 //!
-//! All text goes through `html`, which escapes it. Markup is `&'static str`, so that no response
-//! can become markup.
+//! All text goes through `html`, which escapes it. Names of elements and attributes are `&'static str`, so
+//! that no text of a response can become markup.
 
 pub mod html;
 mod list;
@@ -26,23 +26,23 @@ use html::{Action, Html};
 use lockstep_core::domain::Timestamp;
 use serde_json::json;
 
-/// What all pages of a call share.
+/// Settings that all pages of one invocation share.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// The colours.
     pub theme: Theme,
-    /// ARN of the function that shows the pages; without it, pages have no links.
+    /// ARN of the function that returns the pages; without it, pages have no links.
     pub pages: Option<&'a str>,
     /// ARN of operate; without it, pages have no buttons that change anything.
     pub operate: Option<&'a str>,
-    /// The time of the call.
+    /// The time of the invocation.
     pub now: Timestamp,
 }
 
 /// A message above a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// What an act has done.
+    /// The effect of an act.
     Done(String),
     /// Why a request was refused or failed.
     Problem {
@@ -53,7 +53,7 @@ pub enum Notice {
     },
 }
 
-/// A page that has only messages.
+/// Returns a page that has only messages and the link to all locks.
 #[must_use]
 pub fn message(frame: &Frame<'_>, notices: &[Notice]) -> String {
     page(frame, |html| {
@@ -62,7 +62,7 @@ pub fn message(frame: &Frame<'_>, notices: &[Notice]) -> String {
     })
 }
 
-/// A whole page: the style and one element around the content.
+/// Returns a whole page: the style, and one element around the content.
 fn page(frame: &Frame<'_>, content: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::default();
     html.style(style::COMMON);
@@ -89,7 +89,7 @@ fn show_notices(html: &mut Html, notices: &[Notice]) {
     }
 }
 
-/// The link to the list of all locks.
+/// Adds the link to the list of all locks.
 fn to_list(html: &mut Html, frame: &Frame<'_>) {
     if let Some(endpoint) = frame.pages {
         html.action(&Action {

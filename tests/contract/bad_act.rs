@@ -42,7 +42,7 @@ async fn an_act_names_field_value_and_rule() {
         "prefix", "n" => "prefix", "\"n\"", "left out where `lock` or `all` is given";
         "from", "monday" => "from", "monday", "RFC 3339";
         "to", 5 => "to", "integer";
-        "to", "2026-02-01T06:00:00Z" => "from", "2026-03-01", "before `to`";
+        "to", "2026-02-01T06:00:00Z" => "from", "2026-03-01", "not later than `to`";
         "limit", 0 => "limit", "is 0", "from 1 to 100";
         "next", "nightly" => "next", "nightly", "the same request";
         "next", "7@other" => "next", "7@other", "the same request";

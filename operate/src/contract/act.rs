@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A request of operate or view. People write it, so unknown fields are refused.
+/// A request to operate or view. Operators write requests by hand, so an unknown field is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "act", rename_all = "kebab-case")]
@@ -36,21 +36,21 @@ pub enum ActRequest {
     Pause(ModeRequest),
     /// Opens locks.
     Resume(ModeRequest),
-    /// Takes the permit of a holder.
+    /// Stops the work of a holder and frees its permit, or removes a waiter from the queue.
     Evict(EvictRequest),
-    /// Takes a waiter out of the queue.
+    /// Removes a waiter from the queue.
     DropWaiter(DropWaiterRequest),
     /// Ends the rest after the last grant.
     ClearRest(ClearRestRequest),
-    /// Makes the run key of a run that has succeeded free.
+    /// Frees the run key of a run that succeeded.
     Forget(ForgetRequest),
     /// Starts a run again.
     Start(StartRequest),
-    /// Says which version of the code answers.
+    /// Returns the version of the function.
     Version(VersionRequest),
 }
 
-/// The act `version` has no fields.
+/// The request for the version of the function. It has no fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -69,33 +69,33 @@ pub enum CheckedAct {
     Pause(CheckedMode),
     /// Opens locks.
     Resume(CheckedMode),
-    /// Takes the permit of a holder.
+    /// Stops the work of a holder and frees its permit, or removes a waiter from the queue.
     Evict(CheckedEvict),
-    /// Takes a waiter out of the queue.
+    /// Removes a waiter from the queue.
     DropWaiter(CheckedDropWaiter),
     /// Ends the rest after the last grant.
     ClearRest(CheckedClearRest),
-    /// Makes the run key of a run that has succeeded free.
+    /// Frees the run key of a run that succeeded.
     Forget(CheckedForget),
     /// Starts a run again.
     Start(CheckedStart),
-    /// Says which version of the code answers.
+    /// Returns the version of the function.
     Version,
 }
 
-/// Which of the two functions handles a request.
+/// The function that handles a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
-    /// view, which only reads.
+    /// view, which has only the acts that read.
     View,
-    /// operate.
+    /// operate, which has all acts.
     Operate,
 }
 
-/// Most locks or runs in one response.
+/// Largest `limit`: the number of locks or runs in one response.
 pub(super) const LIMIT_MAX: i64 = 100;
 
-/// Locks or runs in one response, if the request does not say.
+/// The `limit` of a request that does not give one.
 const LIMIT_DEFAULT: i64 = 50;
 
 impl ActRequest {
@@ -114,7 +114,8 @@ impl ActRequest {
         let act = fields.remove("act").unwrap_or_default();
         let rest = Value::Object(fields);
         let known = act.as_str().filter(|act| surface.acts().contains(act));
-        // Each act is read by itself: serde loses the path of a field below a tag.
+        // Each act is parsed by itself, because with an enum that has a tag, serde loses the path of a field
+        // in its errors.
         match known {
             Some("list") => parse::<ListRequest>(rest)?.check().map(CheckedAct::List),
             Some("show") => {
@@ -152,7 +153,7 @@ impl ActRequest {
 }
 
 impl Surface {
-    /// Its acts, in the order of the reference.
+    /// Returns the acts of the function, in the order of the reference in the docs.
     #[must_use]
     pub const fn acts(self) -> &'static [&'static str] {
         match self {
@@ -188,7 +189,7 @@ fn unknown(act: &Value, surface: Surface) -> InvalidRequest {
     InvalidRequest::new("act", given, rule)
 }
 
-/// Checks who acts, and why.
+/// Checks the actor and the note of an act.
 fn audit(actor: &str, note: &str, retention: Retention) -> Result<AuditNote, InvalidRequest> {
     Ok(AuditNote {
         actor: text("actor", actor, HolderId::new)?,
@@ -198,7 +199,7 @@ fn audit(actor: &str, note: &str, retention: Retention) -> Result<AuditNote, Inv
 }
 
 fn note_text(note: String) -> Result<String, Invalid> {
-    let rule = "1 to 500 characters, with no control character among them";
+    let rule = "1 to 500 characters, none of them a control character";
     let fits = (1..=500).contains(&note.chars().count()) && !note.chars().any(char::is_control);
     if fits {
         Ok(note)
@@ -207,7 +208,7 @@ fn note_text(note: String) -> Result<String, Invalid> {
     }
 }
 
-/// Checks the number of entries in one response.
+/// Checks the `limit` of a response.
 fn limit(value: Option<i64>) -> Result<usize, InvalidRequest> {
     let value = value.unwrap_or(LIMIT_DEFAULT);
     let in_range = usize::try_from(value).ok();
@@ -218,22 +219,23 @@ fn limit(value: Option<i64>) -> Result<usize, InvalidRequest> {
     })
 }
 
-/// Checks the prefix of names of locks; empty if there is none.
+/// Checks the prefix of the names of locks. Returns an empty prefix if none is given.
 fn prefix(value: Option<&String>) -> Result<String, InvalidRequest> {
     let Some(value) = value else {
         return Ok(String::new());
     };
-    // What a name begins with has the characters of a name.
+    // The beginning of a name may contain the same characters as a name.
     text("prefix", value, LockKey::new).map(|prefix| prefix.as_str().to_owned())
 }
 
-/// The error of a `next` that is not from a response to the same request.
+/// Returns the error for a `next` that does not come from a response to the same request.
 fn wrong_next(value: &str) -> InvalidRequest {
     let rule = "the `next` of a response to the same request";
     InvalidRequest::new("next", quoted(value), rule)
 }
 
-/// Checks a `next` that is the name of the last lock, which has the `prefix`.
+/// Checks a `next` that is the name of a lock: the last lock of the previous response, which begins with
+/// `prefix`.
 fn next_lock(value: Option<&String>, prefix: &str) -> Result<Option<LockKey>, InvalidRequest> {
     let Some(value) = value else {
         return Ok(None);

@@ -1,20 +1,20 @@
-//! The response of operate and view.
+//! The responses of operate and view.
 
 use super::view::{HistoryResponse, ListResponse, ShowResponse};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What came of pausing or resuming locks.
+/// The response to pausing or resuming locks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModeResponse {
     /// Number of locks that this call has changed.
     pub done: usize,
-    /// Number of locks that were as requested.
+    /// Number of locks that were as requested before this call.
     pub unchanged: usize,
-    /// Locks of a prefix that are frozen, and were left as they are.
+    /// Locks of a prefix that are frozen, and were not changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub frozen: Vec<String>,
@@ -22,33 +22,34 @@ pub struct ModeResponse {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub failed: Vec<FailedLock>,
-    /// With `drain`: whether nothing holds the locks that this call paused, or found paused.
+    /// With `drain`: whether no run holds any of the locks that this call paused, or found paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drained: Option<bool>,
-    /// With `drain`: those of them that are held, at most a hundred.
+    /// With `drain`: the paused locks that are still held, at most 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub held: Vec<String>,
-    /// With `all`, in the first response: how locks begin that have no record yet.
+    /// With `all`, in the first response: the state of locks that have no record yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_locks: Option<NewLocks>,
-    /// The time of the call was over: send the same request with it as `next` for the rest.
+    /// Present if the time limit of the call ended before all locks were changed. Send the same request with
+    /// this value as `next` for the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// How locks begin that have no record yet.
+/// The state of locks that have no record yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum NewLocks {
     /// They grant permits.
     Open,
-    /// They are paused, as all locks are.
+    /// They are paused, because all locks were paused.
     Paused,
 }
 
-/// A lock that an act has not changed.
+/// A lock that could not be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +62,7 @@ pub struct FailedLock {
     pub message: String,
 }
 
-/// What came of an eviction.
+/// The response to an eviction, or to the removal of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -70,56 +71,56 @@ pub struct EvictResponse {
     pub lock: String,
     /// The holder or waiter.
     pub holder: String,
-    /// What became of it.
+    /// What happened to the holder or waiter.
     pub status: EvictStatus,
-    /// The same for people.
+    /// The status as a sentence.
     pub message: String,
 }
 
-/// What became of a holder that an operator evicted.
+/// What happened to a holder or a waiter that an operator evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum EvictStatus {
-    /// It has no permit any more, and none of its work runs.
+    /// The holder no longer has a permit, and none of its work is known to be running.
     Evicted,
-    /// Its heartbeats are refused and its work is being stopped. Its permit is free once the work
-    /// has stopped, without another call.
+    /// The heartbeats of the holder are refused, and its work is being stopped. The permit is free once the
+    /// work has stopped, without another call.
     Stopping,
-    /// It has no permit any more, and whether its work has stopped is not known. Only the fencing token keeps that
-    /// work from what the lock guards.
+    /// The holder no longer has a permit, but its work may still be running. Only the fencing token protects
+    /// what the lock guards from that work.
     Abandoned,
-    /// It has left the queue.
+    /// The waiter was removed from the queue.
     Dropped,
 }
 
-/// What came of ending a rest, or of having a run key forgotten.
+/// The response to ending a rest, or to forgetting a run key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ClearResponse {
     /// The lock.
     pub lock: String,
-    /// What became of it.
+    /// What happened to the rest or to the run key.
     pub status: ClearStatus,
-    /// The same for people.
+    /// The status as a sentence.
     pub message: String,
 }
 
-/// What became of a rest or of a run key.
+/// What happened to a rest or to a run key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ClearStatus {
     /// The rest has ended.
     Cleared,
-    /// The lock did not rest.
+    /// The lock was not resting.
     Unchanged,
     /// The run key is free.
     Forgotten,
 }
 
-/// What came of starting a run.
+/// The response to starting a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -128,21 +129,21 @@ pub struct StartResponse {
     pub lock: String,
     /// Whether a run was started.
     pub status: StartStatus,
-    /// The state machine.
+    /// The ARN of the state machine.
     pub state_machine_arn: String,
-    /// The execution or the schedule whose input the run has; not for a repetition of a request.
+    /// The execution or the schedule that the input comes from; absent in the response to a repeated request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The scheduled time that the input of a schedule is filled in with.
+    /// The scheduled time that is filled into the input of a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_time: Option<String>,
-    /// The new execution.
+    /// The ARN of the new execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_arn: Option<String>,
-    /// The run key of the run that is started again; of a schedule, the `runKey` of its input.
+    /// The run key of the run that is started again, or the `runKey` in the input of the schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
-    /// The same for people.
+    /// The response as a sentence.
     pub message: String,
 }
 
@@ -151,9 +152,9 @@ pub struct StartResponse {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum StartStatus {
-    /// With `dryRun`: it would be started.
+    /// With `dryRun`: a run would be started.
     WouldStart,
-    /// It was started.
+    /// A run was started, by this request or by an earlier one with the same id.
     Started,
 }
 
@@ -172,25 +173,25 @@ pub enum ActResponse {
     Pause(ModeResponse),
     /// Locks were opened.
     Resume(ModeResponse),
-    /// A holder was evicted.
+    /// A holder was evicted, or a waiter was removed from the queue.
     Evict(EvictResponse),
-    /// A waiter was taken out of the queue.
+    /// A waiter was removed from the queue.
     DropWaiter(EvictResponse),
     /// The rest after the last grant was ended.
     ClearRest(ClearResponse),
     /// A run key was forgotten.
     Forget(ClearResponse),
-    /// A run was started again.
+    /// A run was started again, or would be.
     Start(StartResponse),
-    /// The version of the code.
+    /// The version of the function.
     Version(VersionResponse),
 }
 
-/// The version of the code that answers.
+/// The version of the function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct VersionResponse {
-    /// The version, as of the packages.
+    /// The version of its Cargo package, such as `1.2.0`.
     pub version: &'static str,
 }
 

@@ -1,51 +1,53 @@
-//! What people call a holder or a waiter.
+//! Short names for holders and waiters, as output shows them and operators type them.
 //!
-//! The name of a holder is an ARN of some 150 characters. People see its end, and may give any part of it that only one
-//! holder or waiter of the lock has.
+//! The name of a holder may be an ARN of some 150 characters. Output shows its end, and an operator may type
+//! any part of the name that only one holder or waiter of the lock has.
 
 use lockstep_core::domain::{HolderId, Invalid};
 
-/// Longest name that is shown whole, in characters.
+/// Longest name that is shown in full, in characters.
 const WHOLE_MAX: usize = 28;
 
-/// How many characters are shown of the end of a longer one.
+/// Number of characters that are shown of the end of a longer name.
 const END: usize = 12;
 
-/// What stands for the characters that are left out.
+/// The character that stands for the characters that are left out.
 const CUT: char = '…';
 
-/// Fewest characters of a part that may stand for a name.
+/// Least number of characters in a part that stands for a name.
 const PART_MIN: usize = 4;
 
-/// A name, or a part of one, as a person has given it.
+/// A name of a holder or a waiter, or a part of a name, as an operator typed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called(String);
 
 impl Called {
-    /// Checks the characters: those of a holder, and `…` for any characters between.
+    /// Checks the characters of a name. Each `…` in it stands for any characters.
     ///
     /// # Errors
-    /// [`Invalid`] for another character, for nothing, and for more than 512.
+    /// [`Invalid`] for a character that no name has, for no character, and for more than 512 characters.
     pub fn new(text: impl Into<String>) -> Result<Self, Invalid> {
         let text = text.into();
         HolderId::new(text.replace(CUT, ""))?;
         Ok(Self(text))
     }
 
-    /// The holder of exactly this name.
+    /// Returns the holder with exactly this name; `None` if the text has a `…`.
     #[must_use]
     pub fn whole(&self) -> Option<HolderId> {
         HolderId::new(self.0.as_str()).ok()
     }
 
-    /// Whether it is all that tells `name` from others of its state machine or cluster.
+    /// Returns whether this text is exactly the own part of `name`: of an execution, the name after the state
+    /// machine; of a task, the part after the cluster.
     #[must_use]
     pub fn is_own_part_of(&self, name: &str) -> bool {
         self.0 == own_part(name)
     }
 
-    /// Whether it is a part of what tells `name` from others: of an execution, the name behind the state machine; of a
-    /// task, what is behind the cluster. A part of less than four characters is a part of no name.
+    /// Returns whether this text is a part of the own part of `name`: of an execution, the name after the
+    /// state machine; of a task, the part after the cluster. A text of fewer than four characters is a part
+    /// of no name.
     #[must_use]
     pub fn is_part_of(&self, name: &str) -> bool {
         let given = self.0.chars().filter(|one| *one != CUT).count();
@@ -65,8 +67,8 @@ impl std::fmt::Display for Called {
     }
 }
 
-/// What tells `name` from others of its kind: an execution from those of its state machine, a task from those of its
-/// cluster. A name that is no ARN is whole.
+/// Returns the part that distinguishes `name` from the other executions of its state machine, or from the
+/// other tasks of its cluster. Returns a name that is not an ARN unchanged.
 fn own_part(name: &str) -> &str {
     let resource = name
         .strip_prefix("arn:")
@@ -78,8 +80,8 @@ fn own_part(name: &str) -> &str {
     }
 }
 
-/// The short name of a holder, a waiter, an execution or a task: what it is called in its Region and account, from the
-/// end if that is long. [`Called`] accepts it.
+/// Returns the short name of a holder, a waiter, an execution or a task: the last part of its ARN, of which a
+/// long one is cut to its last 12 characters. [`Called`] accepts the short name.
 #[must_use]
 pub fn short_name(name: &str) -> String {
     let resource = name
@@ -100,7 +102,7 @@ pub fn short_name(name: &str) -> String {
     }
 }
 
-/// `text` with short names in place of the ARNs of executions and tasks in it.
+/// Replaces the ARNs of executions and tasks in `text` by their short names.
 #[must_use]
 pub fn with_short_names(text: &str) -> String {
     let words = text.split_inclusive(char::is_whitespace).map(|word| {

@@ -1,7 +1,7 @@
-//! What a CloudWatch custom widget asks view and operate for: a page, or an act from a button of a page.
+//! The requests of a CloudWatch custom widget to view and operate: a page, or an act from a button on a page.
 //!
-//! The event is the parameters of the widget, or the body of a `cwdb-action`, with `widgetContext` beside
-//! them, which has the fields of the page's forms:
+//! The event contains the parameters of the widget, or the body of a `cwdb-action`. CloudWatch adds
+//! `widgetContext`, which contains the fields of the forms on the page:
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_interactivity.html>
 
 use super::act::{ActRequest, CheckedAct, CheckedList, ListRequest, Scope, Surface};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// The colours of the console that shows the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark text on a light ground. Also for a theme that is not known.
+    /// Dark text on a light ground. Any unknown theme counts as this one.
     #[default]
     Light,
     /// Light text on a dark ground.
@@ -35,30 +35,30 @@ pub enum CheckedPage {
     List(CheckedList),
     /// One lock.
     Lock(LockKey),
-    /// An act on a lock, and the lock afterwards.
+    /// An act on a lock, and then the page of that lock.
     Act(LockKey, CheckedAct),
 }
 
-/// Most locks on a page of the list.
+/// Maximum number of locks on a page of the list.
 pub const PAGE_MAX: usize = 500;
 
-/// Locks on a page of the list, if the request does not say.
+/// Number of locks on a page of the list if the request gives none.
 pub const PAGE_DEFAULT: usize = 100;
 
-/// The name of the form's field for the prefix: sanitisers remove a name that is also a property of
-/// `document` or of a form (DOMPurify's `SANITIZE_DOM`), and `prefix` is one.
+/// The name of the field for the prefix in the form. The field cannot be called `prefix`, because sanitisers
+/// remove a name that is also a property of `document` or of a form (`SANITIZE_DOM` of DOMPurify).
 pub const PREFIX_FIELD: &str = "namePrefix";
 
 /// The acts that pages have buttons for.
 const PAGE_ACTS: &str = "one of pause, resume, evict, start";
 
 impl PageRequest {
-    /// The request in an event of a custom widget; `None` for any other event.
+    /// Returns the request in an event of a custom widget; `None` for any other event.
     #[must_use]
     pub fn of(event: &Value) -> Option<Self> {
         let mut fields = event.as_object()?.clone();
-        // CloudWatch may add to the context at any time, so only what is used is read.
-        // Only CloudWatch adds it, so an act by a person or a script is answered in JSON.
+        // An event of a person or a script has no widgetContext, and is answered in JSON. CloudWatch may add
+        // fields to the context at any time, so only the fields that are used are read.
         let context = fields.remove("widgetContext")?;
         let theme = match context["theme"].as_str() {
             Some("dark") => Theme::Dark,
@@ -73,25 +73,25 @@ impl PageRequest {
         })
     }
 
-    /// Whether an event asks for the description of the widget.
+    /// Returns whether an event asks for the description of the widget.
     #[must_use]
     pub fn describes(event: &Value) -> bool {
         event.get("describe").is_some() && event.get("act").is_none()
     }
 
-    /// The colours of the page.
+    /// Returns the theme of the page.
     #[must_use]
     pub fn theme(&self) -> Theme {
         self.theme
     }
 
-    /// Whether the request comes from a button that changes something.
+    /// Returns whether the request comes from a button that changes something.
     #[must_use]
     pub fn is_act(&self) -> bool {
         self.fields.contains_key("act")
     }
 
-    /// A field of the page's forms, without the spaces around it; empty if there is none.
+    /// Returns the value of a field of the forms, trimmed; empty if there is no such field.
     #[must_use]
     pub fn form(&self, name: &str) -> &str {
         self.form
@@ -100,7 +100,7 @@ impl PageRequest {
             .map_or("", str::trim)
     }
 
-    /// The lock that the request names, if that is the name of one.
+    /// Returns the lock that the request names; `None` if it names none, or not by a valid name.
     #[must_use]
     pub fn lock(&self) -> Option<LockKey> {
         let name = self.fields.get("lock")?.as_str()?;
@@ -110,7 +110,7 @@ impl PageRequest {
     /// Checks every field of a request to `surface` at `now`. The history keeps an act for `retention`.
     ///
     /// # Errors
-    /// The first field that breaks its rule, also for an act that `surface` does not have.
+    /// The first field that breaks its rule. The act itself is such a field if `surface` does not have it.
     pub fn check(
         &self,
         surface: Surface,
@@ -144,7 +144,8 @@ impl PageRequest {
         }
     }
 
-    /// A misspelt parameter of a widget would else show another page than was meant.
+    /// Checks that the request has only `known` fields. A widget with a misspelt parameter would otherwise
+    /// show another page than the one that was meant.
     fn only(&self, known: &[&str]) -> Result<(), InvalidRequest> {
         let unknown = self
             .fields
@@ -192,8 +193,9 @@ impl PageRequest {
         }))
     }
 
-    /// A field of the request, or else of the page's forms: a link to the next page repeats the fields of
-    /// the page that it is on, and a form may show others by then.
+    /// Returns a field of the request; if the request does not have it, the field of the forms. A link to the
+    /// next page repeats the fields of its own page in the request, because the form may have been changed
+    /// since.
     fn field(&self, name: &str) -> Option<String> {
         match self.fields.get(name) {
             None => Some(self.form(form_field(name)).to_owned()),
@@ -203,7 +205,8 @@ impl PageRequest {
         }
     }
 
-    /// The act of a button: its body has all but who acts and why, which the form has.
+    /// Reads the act of a button. The body of the button contains all fields except `actor` and `note`, which
+    /// come from the form.
     fn act(
         &self,
         surface: Surface,

@@ -22,18 +22,18 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum LockState {
-    /// It grants no permit until an operator resumes it: a stale holder holds it, or evidence is
-    /// missing.
+    /// The lock grants no permit until an operator resumes it, because a stale run holds it under `hold`, or
+    /// because evidence is missing.
     Frozen,
-    /// It grants no permit: an operator paused it.
+    /// The lock grants no permit, because an operator paused it.
     Paused,
-    /// It has a holder.
+    /// The lock has a holder.
     Held,
-    /// It has waiters and no holder.
+    /// The lock has waiters and no holder.
     Waiting,
-    /// It has neither holders nor waiters.
+    /// The lock has neither holders nor waiters.
     Idle,
-    /// Its record cannot be read.
+    /// The record of the lock cannot be read.
     Unreadable,
 }
 
@@ -42,12 +42,14 @@ pub enum LockState {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListResponse {
-    /// The locks, by name.
+    /// The locks, in the order of their names.
     pub locks: Vec<LockSummary>,
-    /// Why locks that have no record yet begin paused; none if they begin open. In the first response of a list only.
+    /// The pause of locks that have no record yet; absent if these are open. Only in the first response of a
+    /// list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_locks: Option<NewLocksView>,
-    /// Send it as `next` for the rest of the list. A page may be short, or empty, and have one.
+    /// Send the same request with this value as `next` for the rest of the list. Even a short or empty page
+    /// may have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -59,7 +61,7 @@ pub struct ListResponse {
 pub struct NewLocksView {
     /// The note of the operator.
     pub note: String,
-    /// When the pause is over; none if that takes a `resume` of all locks.
+    /// When the pause ends by itself; absent if it lasts until a `resume` of all locks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -69,14 +71,14 @@ pub struct NewLocksView {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LockSummary {
-    /// Its name.
+    /// The name of the lock.
     pub lock: String,
-    /// Its state.
+    /// The state of the lock.
     pub state: LockState,
-    /// Its capacity.
+    /// The number of permits of the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permits: Option<u8>,
-    /// Its holders, oldest grant first.
+    /// The holders of the lock, oldest grant first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub holders: Vec<String>,
@@ -86,14 +88,14 @@ pub struct LockSummary {
     /// When the latest grant was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_at: Option<String>,
-    /// How its latest runs ended.
+    /// How the latest runs of the lock ended.
     #[serde(flatten)]
     pub outcomes: OutcomesView,
-    /// Starts in a row that were skipped: those since the latest grant, of the last 24 hours. None where no
-    /// log of events is read.
+    /// Number of starts that were skipped since the latest grant, in the last 24 hours. Absent if the
+    /// function reads no log of events, or could not read all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_in_a_row: Option<u32>,
-    /// Why it is paused or frozen, or why its record cannot be read.
+    /// Why the lock is paused or frozen, or why its record cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -103,40 +105,43 @@ pub struct LockSummary {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShowResponse {
-    /// Its name.
+    /// The name of the lock.
     pub lock: String,
-    /// Its state.
+    /// The state of the lock.
     pub state: LockState,
-    /// What would free a permit, or that one is free.
+    /// Sentences for people: what will free a permit and by when, or that a permit is free, and what an
+    /// operator can type.
     pub frees: String,
-    /// Why it is paused or frozen.
+    /// Why the lock is paused or frozen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<ClosedView>,
-    /// Its capacity.
+    /// The number of permits of the lock.
     pub permits: u8,
-    /// Its holders, oldest grant first.
+    /// The holders of the lock, oldest grant first.
     pub holders: Vec<HolderView>,
     /// Number of waiters.
     pub queue_length: usize,
-    /// The first hundred waiters, in the order of their turn.
+    /// The first 100 waiters, in the order of their turns.
     pub waiters: Vec<WaiterView>,
-    /// No grant is made before this time (`minIntervalSeconds`).
+    /// The lock rests and makes no grant before this time (`minIntervalSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<String>,
-    /// How its latest runs ended.
+    /// How the latest runs of the lock ended.
     #[serde(flatten)]
     pub outcomes: OutcomesView,
-    /// Starts in a row that were skipped: those since the latest grant. None where no log of events is read.
+    /// Number of starts that were skipped since the latest grant. Absent if the function reads no log of
+    /// events, or could not read all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_in_a_row: Option<u32>,
-    /// Runs that have ended or lost their permit and whose work still runs, of the latest ones.
+    /// Those of the latest runs that have ended or lost their permit, but whose work is still running.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub without_permit: Vec<HolderView>,
-    /// How long a run usually takes; none with less than three successes among the latest 20 runs.
+    /// How long a run usually takes; absent with fewer than three successes among the latest 20 runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual: Option<UsualView>,
-    /// The latest runs that have ended, and the acts between them, newest first.
+    /// The latest five runs that have ended, with the acts and the starts without a permit between them,
+    /// newest first.
     pub last: Vec<HistoryEntry>,
 }
 
@@ -147,13 +152,13 @@ pub struct ShowResponse {
 pub struct ClosedView {
     /// The note of the operator, or why the lock froze.
     pub note: String,
-    /// Who paused it, or the holder that it froze for; none if the history does not go back so far.
+    /// Who paused the lock, or the holder that it froze for; absent if the history does not go back so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// Since when; none if the history does not go back so far.
+    /// When the lock was closed; absent if the history does not go back so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// When the pause is over; none if that takes a `resume`.
+    /// When the pause ends by itself; absent if it lasts until a `resume`, and for a frozen lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -163,32 +168,32 @@ pub struct ClosedView {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WaiterView {
-    /// Its position in the queue, from 1.
+    /// The position of the waiter in the queue, from 1.
     pub position: usize,
-    /// Its short name in the queue, 16 hex digits.
+    /// The short name of the waiter in the queue, 16 hex digits.
     pub id: String,
-    /// The holder that it will be; none if its item is missing or damaged.
+    /// The name that the waiter will have as a holder; absent if its item is missing or damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// The execution that started it.
+    /// The execution that started the waiter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// When it registered first: since then it waits.
+    /// When the waiter joined the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// When it gives up.
+    /// When the waiter gives up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_until: Option<String>,
-    /// Its run key.
+    /// The run key of the waiter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
-    /// What is wrong with its item, if anything is.
+    /// Why the item of the waiter cannot be used: it is missing or damaged. Absent for a valid item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl LockState {
-    /// The state of `record` at `now`.
+    /// Returns the state of `record` at `now`.
     #[must_use]
     pub fn of(record: &LockRecord, now: Timestamp) -> Self {
         match record.gate.mode {
@@ -202,7 +207,7 @@ impl LockState {
 }
 
 impl LockSummary {
-    /// The summary of `record` at `now`.
+    /// Returns the summary of `record` at `now`.
     #[must_use]
     pub fn of(lock: &LockKey, record: &LockRecord, now: Timestamp) -> Self {
         let holders = record.oldest_first().into_iter();
@@ -220,7 +225,7 @@ impl LockSummary {
         }
     }
 
-    /// The summary of a lock whose record cannot be read.
+    /// Returns the summary of a lock whose record cannot be read.
     #[must_use]
     pub fn unreadable(lock: &LockKey, problem: String) -> Self {
         Self {
@@ -237,7 +242,7 @@ impl LockSummary {
     }
 }
 
-/// The note of a lock that is closed at `now`.
+/// Returns the note of a lock that is closed at `now`; `None` for an open lock.
 fn note(mode: &Mode, now: Timestamp) -> Option<&str> {
     match mode {
         mode if mode.is_open(now) => None,
@@ -247,7 +252,7 @@ fn note(mode: &Mode, now: Timestamp) -> Option<&str> {
 }
 
 impl NewLocksView {
-    /// The view of what closes new locks; `None` if they begin open at `now`.
+    /// Returns the view of the mode of locks that have no record yet; `None` if these are open at `now`.
     #[must_use]
     pub fn of(mode: Option<&Mode>, now: Timestamp) -> Option<Self> {
         let mode = mode?;
@@ -259,8 +264,8 @@ impl NewLocksView {
 }
 
 impl ClosedView {
-    /// Why `mode` grants no permits at `now`; `acts` are the acts on the lock, oldest first. `None` for an
-    /// open lock.
+    /// Returns why a lock in `mode` grants no permits at `now`; `None` for an open lock. `acts` are the acts
+    /// on the lock, oldest first.
     #[must_use]
     pub fn of(mode: &Mode, acts: &[Act], now: Timestamp) -> Option<Self> {
         let note = note(mode, now)?.to_owned();
@@ -279,7 +284,8 @@ impl ClosedView {
 }
 
 impl WaiterView {
-    /// The waiter `id` at `position`, with its side item or the problem with it.
+    /// Returns the view of the waiter `id` at `position`. `item` is its side item, or the problem with that
+    /// item.
     #[must_use]
     pub fn of(position: usize, id: &WaiterId, item: Result<Option<Waiter>, String>) -> Self {
         let (waiter, problem) = match item {

@@ -1,4 +1,4 @@
-//! Clients of EventBridge and its Scheduler.
+//! The adapter of the port to EventBridge and EventBridge Scheduler.
 
 use super::{Schedule, ScheduleName, Schedules, SchedulesError, Target, TargetInput};
 use aws_config::SdkConfig;
@@ -9,16 +9,16 @@ use lockstep::failure::{is_refusal, text};
 use lockstep_core::domain::StateMachineArn;
 use serde_json::Value;
 
-/// The code of both services for a name that is not there.
+/// The error code of both services for a name that does not exist.
 const MISSING: &str = "ResourceNotFoundException";
 
-/// Looks schedules up by GetSchedule, DescribeRule and ListTargetsByRule. The clients are built for each call, as few
-/// events of the function need them.
+/// Looks up schedules by GetSchedule, DescribeRule and ListTargetsByRule. The clients are built for each
+/// call, because few requests to the function need them.
 #[derive(Clone, Debug)]
 pub struct EventBridgeSchedules(SdkConfig);
 
 impl EventBridgeSchedules {
-    /// Has clients with the settings of `sdk`.
+    /// Creates the adapter. Its clients have the settings of `sdk`.
     #[must_use]
     pub fn from_sdk(sdk: &SdkConfig) -> Self {
         Self(sdk.clone())
@@ -42,7 +42,9 @@ impl EventBridgeSchedules {
             Err(error) => return Err(translate("DescribeRule", &error)),
         };
         if rule.schedule_expression().unwrap_or_default().is_empty() {
-            let why = format!("the rule {name} has no schedule: its events are not known");
+            let why = format!(
+                "the rule {name} has no schedule expression, so the event that it would pass is not known"
+            );
             return Err(SchedulesError::Denied(why));
         }
         let (mut targets, mut next) = (Vec::new(), None);
@@ -74,7 +76,8 @@ impl Schedules for EventBridgeSchedules {
     }
 }
 
-/// The target is a state machine, or the call of StartExecution, whose input names one
+/// Converts a schedule. Its target counts if it is a state machine, or the universal target for
+/// StartExecution, whose input names the state machine
 /// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html>).
 fn schedule_of(found: &GetScheduleOutput) -> Schedule {
     let target = found.target().and_then(|target| {
@@ -103,7 +106,8 @@ fn schedule_of(found: &GetScheduleOutput) -> Schedule {
     }
 }
 
-/// A target without an input gets the event.
+/// Converts a target of a rule; `None` if it is not a state machine. A target without an input gets the
+/// event.
 fn target_of(target: &RuleTarget) -> Option<Target> {
     let state_machine = StateMachineArn::new(target.arn()).ok()?;
     let input = match (target.input(), target.input_transformer()) {

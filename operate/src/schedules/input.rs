@@ -1,4 +1,4 @@
-//! The input that a target gets from a tick.
+//! Computes the input that a tick passes to a target.
 
 use super::{Schedule, Target, TargetInput};
 use lockstep::executions::Start;
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 /// A tick of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tick<'a> {
-    /// The time that was scheduled, to the second.
+    /// The scheduled time, in whole seconds.
     pub(crate) at: Timestamp,
-    /// What is new for each tick.
+    /// The id of the tick, which is new for each tick.
     pub(crate) id: &'a str,
 }
 
 impl Schedule {
-    /// What `tick` starts.
+    /// Returns the starts that `tick` causes, one for each target.
     ///
     /// # Errors
-    /// The rule that an input breaks.
+    /// The rule that an input breaks, as a phrase that follows "must be".
     pub(crate) fn starts(&self, tick: Tick<'_>) -> Result<Vec<Start>, String> {
         let start = |target: &Target| {
             let input = self.input(&target.input, tick)?;
-            let rule = || format!("a schedule whose input is JSON, and not {input}");
+            let rule = || format!("a schedule whose input is JSON; its input is {input}");
             serde_json::from_str::<Value>(&input).map_err(|_| rule())?;
             Ok(Start {
                 state_machine: target.state_machine.clone(),
@@ -45,14 +45,16 @@ impl Schedule {
                     ("aws.events.event.ingestion-time", _) => Ok(event["time"].clone()),
                     ("aws.events.event" | "aws.events.event.json", _) => Ok(event.clone()),
                     (_, Some(path)) => value_at(&event, path),
-                    (_, None) => Err(format!("a rule whose template has no unknown <{name}>")),
+                    (_, None) => Err(format!(
+                        "a rule whose template has only known variables; <{name}> is not one"
+                    )),
                 };
                 filled(template, variable)
             }
         }
     }
 
-    /// EventBridge Scheduler replaces its attributes in the whole text.
+    /// Replaces the context attributes in `text`. EventBridge Scheduler replaces them anywhere in the text.
     fn with_attributes(&self, text: &str, tick: Tick<'_>) -> String {
         let time = rfc3339(tick.at);
         let attributes = [
@@ -68,7 +70,7 @@ impl Schedule {
             })
     }
 
-    /// The event of a rule that ticks
+    /// Returns the event that a rule with a schedule passes to its targets
     /// (<https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-eventbridge.html>).
     fn event(&self, tick: Tick<'_>) -> Value {
         let mut parts = self.arn.split(':').skip(3);
@@ -87,17 +89,16 @@ impl Schedule {
     }
 }
 
-/// The part of `event` at a path of members and indices, such as `$.resources[0]`.
+/// Returns the part of `event` at a path of members and indices, such as `$.resources[0]`.
 fn value_at(event: &Value, path: &str) -> Result<Value, String> {
-    let rule = || {
-        format!("a rule whose paths are of members and indices that its event has, and not {path}")
-    };
+    let rule =
+        || format!("a rule whose paths name members and indices of its event; {path} does not");
     let pointer = path.strip_prefix('$').ok_or_else(rule)?;
     let pointer = pointer.replace(['.', '['], "/").replace(']', "");
     event.pointer(&pointer).cloned().ok_or_else(rule)
 }
 
-/// `template` with its variables. Between quotes a variable is text; elsewhere it is JSON.
+/// Replaces the variables in `template`. A variable between quotes is replaced by text, any other by JSON.
 fn filled(
     template: &str,
     variable: impl Fn(&str) -> Result<Value, String>,
@@ -117,7 +118,8 @@ fn filled(
     Ok(text + rest)
 }
 
-/// The text before the next `<name>`, the name, and the text behind it.
+/// Returns the text before the next `<name>`, the name, and the text after it; `None` without a further
+/// variable.
 fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
     let (start, _) = text.match_indices('<').find(|(at, _)| {
         let name = text[at + 1..].split('>').next().unwrap_or_default();
@@ -128,7 +130,7 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..start], name, after))
 }
 
-/// Whether the end of `text` is inside of a string of JSON.
+/// Returns whether the end of `text` is inside a JSON string.
 fn is_quoted(text: &str) -> bool {
     let mut quoted = false;
     let mut bytes = text.bytes();

@@ -1,16 +1,16 @@
-//! How a caller names a schedule.
+//! The name by which a request gives a schedule or a rule.
 
 use lockstep_core::domain::Invalid;
 use std::fmt;
 
-/// The group of a schedule that is named without one.
+/// The group of a schedule whose name is given without a group.
 const DEFAULT_GROUP: &str = "default";
 
 /// Longest name of a schedule, a group or a rule, in characters
 /// (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_GetSchedule.html>).
 const LENGTH_MAX: usize = 64;
 
-/// The ARN of a schedule or a rule, `GROUP/NAME` of a schedule, or a name.
+/// The ARN of a schedule or a rule, `GROUP/NAME` of a schedule, or the name of either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleName {
     text: String,
@@ -36,20 +36,21 @@ impl ScheduleName {
         })
     }
 
-    /// Group and name of the schedule in EventBridge Scheduler that this may be.
+    /// Returns the group and the name of the schedule that this may name; `None` if it can name only a rule.
     #[must_use]
     pub fn in_scheduler(&self) -> Option<(&str, &str)> {
         let (group, name) = self.in_scheduler.as_ref()?;
         Some((group, name))
     }
 
-    /// Name of the rule that this may be.
+    /// Returns the name of the rule that this may name; `None` if it can name only a schedule.
     #[must_use]
     pub fn of_rule(&self) -> Option<&str> {
         self.of_rule.as_deref()
     }
 
-    /// Whether `arn` is called so: an ARN names no schedule of another account or Region.
+    /// Returns whether this names the schedule or the rule with the ARN `arn`. If this is an ARN, both must
+    /// be equal: the calls look up only the name, and could find it in another account or Region.
     #[must_use]
     pub fn is_of(&self, arn: &str) -> bool {
         !self.text.starts_with("arn:") || self.text == arn
@@ -64,7 +65,7 @@ impl fmt::Display for ScheduleName {
 
 type Parts = (Option<(String, String)>, Option<String>);
 
-/// What `text` may name: a schedule, or a rule.
+/// Returns the schedule and the rule that `text` may name; `None` if it can name neither.
 fn parts(text: &str) -> Option<Parts> {
     let scheduled = |group: &str, name: &str| {
         let is_valid = is_name(group) && is_name(name);

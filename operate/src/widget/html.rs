@@ -1,10 +1,10 @@
-//! Writes HTML. Text and values of attributes are escaped; names of elements and attributes are part of the
-//! program.
+//! Writes HTML. Text and values of attributes are escaped. Names of elements and attributes are string
+//! literals of the program.
 
 use lockstep::contract::is_hidden;
 use serde_json::Value;
 
-/// HTML in the making.
+/// A page under construction.
 #[derive(Debug, Default)]
 pub struct Html {
     body: String,
@@ -14,12 +14,12 @@ pub struct Html {
 /// Names and values of attributes.
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
-/// A link or a button that calls a function and shows what it returns in place of the page.
+/// A link or a button that invokes a function and replaces the page by the result.
 #[derive(Clone, Copy, Debug)]
 pub struct Action<'a> {
-    /// Its text.
+    /// The text of the link or button.
     pub label: &'a str,
-    /// Its class: `link`, or one of the console's buttons.
+    /// Its class: `link`, or one of the classes of buttons in the console.
     pub class: &'a str,
     /// ARN of the function.
     pub endpoint: &'a str,
@@ -35,7 +35,7 @@ impl Html {
         self.style.push_str(rules);
     }
 
-    /// The finished page.
+    /// Returns the finished page.
     #[must_use]
     pub fn finish(self) -> String {
         format!("<style>{}</style>{}", self.style, self.body)
@@ -79,7 +79,7 @@ impl Html {
         self.element(tag, attributes, |html| html.text(text));
     }
 
-    /// Adds a link or a button, and the `cwdb-action` that belongs to the element before it.
+    /// Adds a link or a button, followed by its `cwdb-action`, which applies to the element before it.
     pub fn action(&mut self, action: &Action<'_>) {
         self.line("a", &[("class", action.class)], action.label);
         let mut attributes = vec![
@@ -91,8 +91,8 @@ impl Html {
         self.element("cwdb-action", &attributes, |html| html.json(action.body));
     }
 
-    /// Adds JSON. What HTML would read as markup is escaped as JSON does it, so that the text is the same
-    /// whether the console reads the element as text or as markup.
+    /// Adds JSON. The characters `<`, `>` and `&` are written as JSON escapes, so that the console reads the
+    /// same JSON whether it treats the element as text or as markup.
     fn json(&mut self, value: &Value) {
         for character in value.to_string().chars() {
             match character {
@@ -106,7 +106,7 @@ impl Html {
 }
 
 /// Escapes text for elements and for attributes in double quotes
-/// (<https://html.spec.whatwg.org/multipage/parsing.html>). Characters that nobody would see become U+FFFD.
+/// (<https://html.spec.whatwg.org/multipage/parsing.html>). Invisible characters become U+FFFD.
 fn escape(text: &str, out: &mut String) {
     for character in text.chars() {
         match character {
@@ -121,7 +121,7 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// The head of a table.
+/// Adds the head of a table.
 pub fn headings(html: &mut Html, titles: &[&str]) {
     html.element("tr", &[], |html| {
         for title in titles {

@@ -1,7 +1,8 @@
 //! The page with the list of locks.
 //!
-//! Each row is a lock, with what an operator compares between locks. What takes calls of Step
-//! Functions and ECS is on the page of the lock: a list of hundreds must not wait for it.
+//! Each row is a lock, with the values that an operator compares between locks. Values that take calls to
+//! Step Functions and ECS are only on the page of the lock, so that a list of hundreds of locks does not wait
+//! for these calls.
 
 use super::html::{Action, Html};
 use super::text::{STATES, state, time};
@@ -11,13 +12,13 @@ use crate::contract::{
 };
 use serde_json::json;
 
-/// What a column shows of a lock: the text, and a longer one beside it.
+/// The text of a cell, and a longer text that the browser shows as its title.
 type Cell = (String, Option<String>);
 
-/// The title of a column, the class of its cells, and what it shows of a lock.
+/// The title of a column, the class of its cells, and the function that returns the cell of a lock.
 type Column = (&'static str, &'static str, fn(&LockSummary) -> Cell);
 
-/// The columns behind name and state.
+/// The columns after the name and the state.
 const COLUMNS: [Column; 7] = [
     ("Holder", "", holder),
     ("Permits", "fixed", permits),
@@ -28,7 +29,7 @@ const COLUMNS: [Column; 7] = [
     ("Note", "", note),
 ];
 
-/// The list of locks that `asked` describes.
+/// Returns the page with the locks that `asked` selects.
 #[must_use]
 pub fn list(
     frame: &Frame<'_>,
@@ -41,7 +42,7 @@ pub fn list(
         filter(html, frame, asked);
         if let Some(closed) = &found.new_locks {
             let until = closed.until.as_deref().map(time);
-            let until = until.unwrap_or_else(|| "all are resumed".to_owned());
+            let until = until.unwrap_or_else(|| "all locks are resumed".to_owned());
             let text = format!(
                 "Locks that have not run yet are paused until {until}: {}",
                 closed.note
@@ -50,7 +51,7 @@ pub fn list(
         }
         table(html, frame, &found.locks);
         if found.locks.is_empty() && found.next.is_none() {
-            html.line("p", &[("class", "dim")], "No lock is like this.");
+            html.line("p", &[("class", "dim")], "No lock matches.");
         }
         if let (Some(next), Some(endpoint)) = (&found.next, frame.pages) {
             let body = json!({
@@ -73,7 +74,7 @@ pub fn list(
     })
 }
 
-/// The form that chooses the locks.
+/// Shows the form that selects the locks.
 fn filter(html: &mut Html, frame: &Frame<'_>, asked: &CheckedList) {
     let Some(endpoint) = frame.pages else { return };
     html.element("form", &[], |html| {
@@ -100,7 +101,7 @@ fn filter(html: &mut Html, frame: &Frame<'_>, asked: &CheckedList) {
             html.text("Locks on a page ");
             let (given, most) = (asked.limit.to_string(), PAGE_MAX.to_string());
             let mut sizes = vec!["50", "100", most.as_str()];
-            // A limit from the widget's own parameters is kept in the form.
+            // The form keeps a limit that comes from the parameters of the widget.
             if !sizes.contains(&given.as_str()) {
                 sizes.push(&given);
             }
@@ -117,7 +118,7 @@ fn filter(html: &mut Html, frame: &Frame<'_>, asked: &CheckedList) {
     });
 }
 
-/// A field with a choice of values, each with its text.
+/// Adds a field with a choice of values, each with its text.
 fn select<'a>(
     html: &mut Html,
     name: &'static str,
@@ -215,7 +216,8 @@ fn succeeded(lock: &LockSummary) -> Cell {
 
 fn skipped(lock: &LockSummary) -> Cell {
     let row = lock.skipped_in_a_row.filter(|row| *row > 0);
-    let more = row.map(|_| "Starts since the latest grant, of the last 24 hours".to_owned());
+    let more =
+        row.map(|_| "Starts skipped since the latest grant, in the last 24 hours".to_owned());
     (row.map(|row| row.to_string()).unwrap_or_default(), more)
 }
 

@@ -1,8 +1,8 @@
 //! The page of one lock.
 //!
-//! From the top: whether the lock grants and what would free a permit, the buttons, who holds it,
-//! who waits, and what happened before. The buttons ask once more, with a sentence that names the
-//! lock and what becomes of its runs.
+//! From top to bottom the page shows the state of the lock and what will free a permit, the buttons, the
+//! holders, the waiters, and the history. Each button asks for confirmation with a sentence that names the
+//! lock and what happens to its runs.
 
 use super::html::{Action, Html, headings};
 use super::text::{length, state, time};
@@ -20,15 +20,15 @@ pub struct LockPage<'a> {
     pub lock: &'a ShowResponse,
     /// Its latest runs and acts, newest first.
     pub last: &'a [HistoryEntry],
-    /// Messages above it.
+    /// Messages above the lock.
     pub notices: &'a [Notice],
-    /// What the field of the operator's name shows.
+    /// The value of the field for the name of the operator.
     pub actor: &'a str,
-    /// What the field of the note shows.
+    /// The value of the field for the note.
     pub note: &'a str,
 }
 
-/// The page of one lock.
+/// Returns the page of one lock.
 #[must_use]
 pub fn lock(frame: &Frame<'_>, shown: &LockPage<'_>) -> String {
     let lock = shown.lock;
@@ -53,7 +53,7 @@ pub fn lock(frame: &Frame<'_>, shown: &LockPage<'_>) -> String {
     })
 }
 
-/// Why the lock grants no permit, beside its holders.
+/// Shows why the lock grants no permit: its pause, its freeze or its rest.
 fn closed(html: &mut Html, lock: &ShowResponse) {
     if let Some(closed) = &lock.closed {
         html.element("p", &[], |html| {
@@ -72,12 +72,15 @@ fn closed(html: &mut Html, lock: &ShowResponse) {
         });
     }
     if let Some(until) = &lock.rests_until {
-        let text = format!("No grant is made before {} UTC.", time(until));
+        let text = format!(
+            "The lock rests and grants no permit before {} UTC.",
+            time(until)
+        );
         html.line("p", &[], &text);
     }
 }
 
-/// How the latest runs ended, and whether a success is missing.
+/// Shows how the latest runs ended, and whether a success is missing.
 fn outcomes(html: &mut Html, lock: &ShowResponse) {
     let outcomes = &lock.outcomes;
     let every = outcomes.expect_every_seconds.map(|every| every.to_string());
@@ -110,20 +113,20 @@ fn outcomes(html: &mut Html, lock: &ShowResponse) {
     }
 }
 
-/// How long a run usually takes.
+/// Returns a sentence about how long a run usually takes.
 fn usual(usual: &UsualView) -> String {
     format!(
-        "A run usually takes {}, the median of {} successes, and took {} at most.",
+        "A run usually takes {} (median of {} successes, at most {}).",
         length(usual.median_seconds),
         usual.successes,
         length(usual.longest_seconds)
     )
 }
 
-/// The form with who acts and why, and the buttons that open and close the lock.
+/// Shows the form with the name of the operator and the note, and the buttons for the lock.
 ///
-/// Name and note are required by the act and kept over a refusal. A lock has one of the two
-/// buttons: the other would change nothing.
+/// An act requires the name and the note, and the form keeps both if the act is refused. Of *Pause* and
+/// *Resume* only the button that would change the lock is shown.
 fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
     if frame.operate.is_none() {
         return;
@@ -136,7 +139,7 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
             "Pause",
             json!({ "act": "pause", "lock": lock.lock }),
             format!(
-                "Pause lock {}? Holders finish, and no permit is granted.",
+                "Pause lock {}? Runs that hold a permit finish. No permit is granted until you resume the lock.",
                 lock.lock
             ),
         );
@@ -154,8 +157,8 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
             return;
         }
         let question = format!(
-            "Start the state machine of the latest run of lock {} again, with the input that it had? A workflow that \
-             called it is not started.",
+            "Start the state machine of the latest run of lock {} again, with the same input? A workflow that started \
+             that run is not started again.",
             lock.lock
         );
         act(
@@ -169,7 +172,7 @@ fn controls(html: &mut Html, frame: &Frame<'_>, shown: &LockPage<'_>) {
     });
 }
 
-/// A text field. Its `maxlength` is that of the contract, which checks it all the same.
+/// Adds a text field. Its `maxlength` is that of the contract, which checks the length again.
 fn field(
     html: &mut Html,
     label: &'static str,
@@ -192,7 +195,7 @@ fn field(
     });
 }
 
-/// A button that calls operate, if the page knows its ARN.
+/// Adds a button that invokes operate, if the page knows the ARN of operate.
 fn act(html: &mut Html, frame: &Frame<'_>, label: &str, body: &Value, question: &str) {
     if let Some(endpoint) = frame.operate {
         html.action(&Action {
@@ -241,18 +244,21 @@ fn holders(html: &mut Html, frame: &Frame<'_>, lock: &ShowResponse) {
     });
 }
 
-/// Two buttons, since they differ in what they do to work that runs.
+/// Adds two buttons, one without and one with `force`, because only `force` stops work that is running.
 fn evict(html: &mut Html, frame: &Frame<'_>, lock: &ShowResponse, holder: &HolderView) {
     let (lock, name) = (&lock.lock, &holder.holder);
     let body = json!({ "act": "evict", "lock": lock, "holder": name });
-    let question = format!("Evict {name} from lock {lock}? This is refused if it is alive.");
+    let question =
+        format!("Evict {name} from lock {lock}? The eviction is refused if the run is alive.");
     act(html, frame, "Evict", &body, &question);
     let body = json!({ "act": "evict", "lock": lock, "holder": name, "force": true });
-    let question = format!("Stop the work of {name}, and evict it from lock {lock}?");
+    let question = format!(
+        "Stop the work of {name}, and free its permit of lock {lock} once the work has stopped?"
+    );
     act(html, frame, "Stop and evict", &body, &question);
 }
 
-/// The state of a holder's execution, tasks and workflow, in a few words.
+/// Describes the state of a holder's execution, tasks and workflow in a few words.
 fn work(holder: &HolderView) -> String {
     let of = |name: &str, execution: &Option<ExecutionView>| {
         let execution = execution.as_ref()?;

@@ -1,7 +1,7 @@
 //! The table of the latest runs and acts of a lock.
 //!
-//! A row is of one of three kinds: a run, an act, or starts in a row that got no permit. They share
-//! the columns, and a cell stays empty where a kind has no such thing.
+//! A row shows a run, an act, or consecutive starts that got no permit. All kinds share the columns, and a
+//! cell stays empty if it does not apply to its kind.
 
 use super::html::{Html, headings};
 use super::text::{length, time};

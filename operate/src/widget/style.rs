@@ -1,6 +1,6 @@
-//! The style of the pages. The console has no variables for its colours, so there is a set for each theme.
+//! The style of the pages. The console offers no variables for its colours, so each theme has its own set.
 //!
-//! Colours are never the only sign: the word of the state stands beside them.
+//! A colour is never the only sign of a state: the word for the state is always shown.
 
 /// Sizes and distances.
 pub(super) const COMMON: &str = "\

@@ -1,28 +1,29 @@
-//! Words of the pages.
+//! Texts of the pages.
 
 use crate::contract::{ActResponse, LockState, ModeResponse};
 use lockstep_core::domain::{LockKey, length_text};
 
-/// What the console shows about the widget, in Markdown. The first YAML block fills its parameters:
+/// The description of the widget that the console shows, in Markdown. The console fills the parameters of the
+/// widget from the first YAML block:
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_about.html>
 pub const DESCRIPTION: &str = "\
 ## Locks of Lockstep
 
-Shows all locks: state, holders, queue, and the history of each lock. Shows nothing of task tokens or of the
-input of executions. Nothing here changes a lock, except the buttons *Pause*, *Resume*, *Evict* and *Start again*: they call the
-function operate, which the viewer must be allowed to invoke.
+Shows all locks with their state, holders and queue, and the history of each lock. Never shows task tokens or the input
+of executions. Only the buttons *Pause*, *Resume*, *Evict*, *Stop and evict* and *Start again* change anything: they
+invoke the function operate, which the viewer must be allowed to invoke.
 
 ### Parameters
 
 ``` yaml
 page: list        # or lock, with the field lock
-prefix: ''        # only locks whose name begins so
+prefix: ''        # only locks whose name begins with this text
 state: ''         # idle, held, waiting, paused, frozen or unreadable
 limit: 100        # locks on a page, 1 to 500
 ```
 ";
 
-/// The states of locks, each with its word.
+/// All states of a lock, each with its word.
 pub(super) const STATES: [(LockState, &str); 6] = [
     (LockState::Held, "held"),
     (LockState::Waiting, "waiting"),
@@ -32,18 +33,18 @@ pub(super) const STATES: [(LockState, &str); 6] = [
     (LockState::Unreadable, "unreadable"),
 ];
 
-/// The word for a state.
+/// Returns the word for a state.
 pub(super) fn state(state: LockState) -> &'static str {
     let found = STATES.iter().find(|(one, _)| *one == state);
     found.map_or("unknown", |(_, word)| word)
 }
 
-/// One sentence on what an act has done to `lock`.
+/// Returns one sentence about what an act has done to `lock`.
 #[must_use]
 pub fn done(lock: &LockKey, response: &ActResponse) -> String {
     match response {
         ActResponse::Pause(mode) if changed(mode) => {
-            format!("Lock {lock} is paused. It grants no permit until it is resumed.")
+            format!("Lock {lock} is paused. It grants no permit until you resume it.")
         }
         ActResponse::Pause(_) => format!("Lock {lock} was paused already."),
         ActResponse::Resume(mode) if changed(mode) => format!("Lock {lock} is open."),
@@ -62,18 +63,18 @@ fn changed(mode: &ModeResponse) -> bool {
     mode.done > 0
 }
 
-/// An RFC 3339 time without its fraction and zone, which is always UTC.
+/// Returns an RFC 3339 time without its fraction and its zone, which is always UTC.
 pub(super) fn time(rfc3339: &str) -> String {
     let seconds = rfc3339.get(..19).unwrap_or(rfc3339);
     seconds.replacen('T', " ", 1)
 }
 
-/// A length of time in the two largest units that it has.
+/// Formats a length of time in its two largest units.
 pub(super) fn length(seconds: f64) -> String {
     length_text(whole_millis(seconds))
 }
 
-/// Milliseconds, none for a negative length.
+/// Returns whole milliseconds; 0 for a negative length.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,7 +1,7 @@
-//! The timeline of a lock: each run a bar, each act a line, the present at the right.
+//! The timeline of a lock. Each run is a bar, each act is a vertical line, and the right edge is the present.
 //!
-//! Drawn with `rect` and `path` alone, in units that `preserveAspectRatio="none"` stretches to the
-//! width of the widget.
+//! The drawing uses only `rect` and `path`, in units that `preserveAspectRatio="none"` stretches to the width
+//! of the widget.
 
 use super::html::Html;
 use super::text::time;
@@ -12,17 +12,18 @@ use lockstep_core::domain::{Timestamp, rfc3339};
 /// Width of the drawing, in its own units.
 const WIDTH: u64 = 1000;
 
-/// Height of a bar, and of the distance between two.
+/// Height of a bar.
 const BAR: u64 = 16;
+/// Distance between two bars.
 const GAP: u64 = 4;
 
-/// Least width of a bar, so that a short run shows.
+/// Least width of a bar, so that a short run is visible.
 const LEAST: u64 = 3;
 
-/// Most rows: as many runs are shown side by side, and further ones in the last row.
+/// Maximum number of rows. If more runs than this overlap, the others share the last row.
 const ROWS_MAX: usize = 8;
 
-/// A run: when, and its class in the style.
+/// A run: its time, and its class in the style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Run {
     from: Timestamp,
@@ -73,7 +74,7 @@ pub(super) fn show(html: &mut Html, last: &[HistoryEntry], holders: &[HolderView
     legend(html, &bars, !acts.is_empty());
 }
 
-/// What the colours mean, of those that the drawing has.
+/// Explains the colours that the drawing contains.
 fn legend(html: &mut Html, bars: &[Bar], acts: bool) {
     let mut classes: Vec<_> = bars.iter().map(|bar| bar.class).collect();
     classes.sort_unstable();
@@ -100,7 +101,7 @@ fn rectangle(html: &mut Html, class: &str, sides: [u64; 4]) {
     html.element("rect", &attributes, |_| ());
 }
 
-/// The runs that have ended and those that hold the lock, and the times of the acts.
+/// Returns the runs that have ended and the runs that hold the lock, and the times of the acts.
 fn times(
     last: &[HistoryEntry],
     holders: &[HolderView],
@@ -119,7 +120,7 @@ fn times(
                 }
             }
             HistoryEntry::Act { at, .. } => acts.extend(read(at)),
-            // It took no time.
+            // A start without a permit took no time.
             HistoryEntry::NotStarted { .. } => {}
         }
     }
@@ -132,7 +133,8 @@ fn times(
     (runs, acts)
 }
 
-/// Places runs into rows so that no two in a row overlap: each into the first row that is free.
+/// Places each run into the first row that is free at its start, so that the runs of a row do not overlap.
+/// Runs that find no free row share the last one.
 fn layout(runs: &[Run], begin: Timestamp, now: Timestamp) -> Vec<Bar> {
     let mut runs: Vec<_> = runs.iter().collect();
     runs.sort_by_key(|run| run.from);
@@ -157,7 +159,7 @@ fn layout(runs: &[Run], begin: Timestamp, now: Timestamp) -> Vec<Bar> {
     bars
 }
 
-/// The place of a time in the drawing.
+/// Returns the horizontal position of a time in the drawing.
 fn place(time: Timestamp, begin: Timestamp, now: Timestamp) -> u64 {
     let whole = now.millis_since(begin).max(1);
     let millis = u128::from(time.millis_since(begin).min(whole)) * u128::from(WIDTH);

@@ -1,4 +1,4 @@
-//! The requests to end the rest of a lock, and to have a run key forgotten.
+//! The requests to end the rest of a lock, and to forget a run key.
 
 use super::{InvalidRequest, audit};
 use lockstep::contract::text;
@@ -7,7 +7,7 @@ use lockstep_core::domain::{AuditNote, Forget, LockKey, Retention, RunKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Ends the rest after the last grant, such as that of a wrong `minIntervalSeconds`.
+/// Ends the rest after the last grant, for example one that a wrong `minIntervalSeconds` caused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -23,7 +23,7 @@ pub struct ClearRestRequest {
     pub actor: String,
 }
 
-/// Makes the run key of a run that has succeeded free for another run.
+/// Frees the run key of a run that succeeded, so that another run can use the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -47,7 +47,7 @@ pub struct ForgetRequest {
 pub struct CheckedClearRest {
     /// The lock.
     pub lock: LockKey,
-    /// Who, and why.
+    /// The actor and the note.
     pub audit: AuditNote,
 }
 
@@ -56,7 +56,7 @@ pub struct CheckedClearRest {
 pub struct CheckedForget {
     /// The lock.
     pub lock: LockKey,
-    /// The run key; who has it forgotten, and why.
+    /// The run key, the actor and the note.
     pub forget: Forget,
 }
 

@@ -8,7 +8,8 @@ use lockstep_core::domain::{AuditNote, LockKey, Retention, WaiterId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Takes the permit of a holder. The work of one that is alive is stopped first.
+/// Frees the permit of a holder. If the holder is alive, its work is stopped first. `holder` may also name a
+/// waiter, which is removed from the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -16,16 +17,19 @@ pub struct EvictRequest {
     /// The name of the lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// The holder: its name, or a part of it that no other holder or waiter of the lock has (4 characters or more, `…`
-    /// for any between). Default: the only holder, once it has held its permit for a minute.
+    /// The holder: its name, or a part of it that no other holder or waiter of the lock has. A part has 4
+    /// characters or more, and `…` in it stands for any characters. Default: the only holder, once it has
+    /// held its permit for a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub holder: Option<String>,
-    /// `true` evicts a holder that is alive. Default `false`, which refuses that.
+    /// `true` evicts the holder even if it is alive, or if it cannot be read whether it is. Default `false`,
+    /// which refuses the eviction of such a holder.
     #[serde(default)]
     pub force: bool,
-    /// `true` frees the permit of a holder that is being stopped while its work may still run. Needs `force`, the
-    /// whole name in `holder`, and an eviction before that has committed the stop. Default `false`.
+    /// `true` frees the permit of a holder that an earlier eviction is stopping, although its work may still
+    /// be running. Requires `force`, the full name in `holder`, and an earlier eviction that committed the
+    /// stop. Default `false`.
     #[serde(default)]
     pub abandon: bool,
     /// Why, for the history and the event: 1 to 500 characters.
@@ -36,7 +40,7 @@ pub struct EvictRequest {
     pub actor: String,
 }
 
-/// Takes a waiter out of the queue.
+/// Removes a waiter from the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -44,11 +48,12 @@ pub struct DropWaiterRequest {
     /// The name of the lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// The waiter: its name or a part of it, as for `evict`. Give this or `id`.
+    /// The waiter: its name or a part of it, as for `evict`. Give either this or `id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub holder: Option<String>,
-    /// Its short name, as `show` has it: the only one of a waiter whose item is missing or damaged.
+    /// The short name of the waiter, which `show` returns as `id`. A waiter whose item is missing or damaged
+    /// has no other name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 16, max = 16)))]
     pub id: Option<String>,
@@ -65,13 +70,13 @@ pub struct DropWaiterRequest {
 pub struct CheckedEvict {
     /// The lock.
     pub lock: LockKey,
-    /// What the holder is called; `None` for the only one.
+    /// The name of the holder or a part of it; `None` for the only holder.
     pub holder: Option<Called>,
-    /// Whether a holder that is alive is evicted too.
+    /// Whether to evict a holder even if it is alive.
     pub force: bool,
-    /// Whether the permit is freed although the work may still run.
+    /// Whether to free the permit although the work may still be running.
     pub abandon: bool,
-    /// Who, and why.
+    /// The actor and the note.
     pub audit: AuditNote,
 }
 
@@ -82,16 +87,16 @@ pub struct CheckedDropWaiter {
     pub lock: LockKey,
     /// The waiter.
     pub waiter: CheckedWaiter,
-    /// Who, and why.
+    /// The actor and the note.
     pub audit: AuditNote,
 }
 
-/// Which waiter is meant.
+/// How a request names a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckedWaiter {
-    /// The one that is called so.
+    /// By its name or a part of it.
     Called(Called),
-    /// The one with this short name in the queue.
+    /// By its short name in the queue.
     Id(WaiterId),
 }
 
@@ -110,7 +115,7 @@ impl EvictRequest {
             return Err(InvalidRequest::new("abandon", "true", rule));
         }
         if self.abandon && holder.is_none() {
-            let rule = "given, where `abandon` is";
+            let rule = "given with `abandon`";
             return Err(InvalidRequest::new("holder", "missing", rule));
         }
         Ok(CheckedEvict {
@@ -133,7 +138,7 @@ impl DropWaiterRequest {
             (Some(holder), None) => CheckedWaiter::Called(text("holder", holder, Called::new)?),
             (None, Some(id)) => CheckedWaiter::Id(text("id", id, WaiterId::new)?),
             (None, None) => {
-                let rule = "given, unless `id` is";
+                let rule = "given, unless `id` is given";
                 return Err(InvalidRequest::new("holder", "missing", rule));
             }
             (Some(_), Some(id)) => {

@@ -9,8 +9,8 @@ use lockstep_core::domain::{FencingToken, HolderId, Invalid, LockKey, RunOutcome
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lists the runs of a lock that have ended, and the acts on it, the newest first. Of several
-/// locks, in the order of their names.
+/// Lists the runs of a lock that have ended, and the acts on it, newest first. Several locks follow each
+/// other in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -19,31 +19,32 @@ pub struct HistoryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: Option<String>,
-    /// All locks whose name begins so.
+    /// All locks whose name begins with this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub prefix: Option<String>,
-    /// `true`: all locks.
+    /// `true` selects all locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
-    /// `true`: only runs that have not succeeded.
+    /// `true` returns only runs that have not succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<bool>,
     /// Only runs that ended with this ECS task: its ARN, or its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub task: Option<String>,
-    /// Only runs whose grant, and acts that, are not before this time (RFC 3339).
+    /// Only runs that were granted, and acts that were done, at or after this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Only runs whose grant, and acts that, are not after this time (RFC 3339).
+    /// Only runs that were granted, and acts that were done, at or before this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Most runs that are read for the response, 1 to 100. Default 50. The acts between them come in addition.
+    /// Maximum number of runs that are read for the response, 1 to 100. Default 50. Acts between these runs
+    /// do not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
     pub limit: Option<i64>,
-    /// The `next` of the response before.
+    /// The `next` of the previous response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -53,20 +54,21 @@ pub struct HistoryRequest {
 pub struct CheckedHistory {
     /// The locks.
     pub scope: HistoryScope,
-    /// Which entries.
+    /// The filter of the entries.
     pub filter: HistoryFilter,
-    /// Earliest time.
+    /// Earliest time of a grant or an act.
     pub from: Timestamp,
-    /// Latest time.
+    /// Latest time of a grant or an act.
     pub to: Timestamp,
-    /// Most runs in the response.
+    /// Maximum number of runs in the response.
     pub limit: usize,
-    /// Where the response before ended: in this lock, behind this run, or before its first one.
+    /// Where the previous response ended: in this lock, after the run with this token, or before its first
+    /// run.
     pub after: Option<(LockKey, Option<FencingToken>)>,
 }
 
-/// The entries of a history that are asked for. A filter is about runs: acts and starts without a permit pass only
-/// without one.
+/// A filter for the entries of a history. A filter selects runs; acts and starts without a permit pass only
+/// an empty filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryFilter {
     /// Only runs that have not succeeded.
@@ -76,13 +78,13 @@ pub struct HistoryFilter {
 }
 
 impl HistoryFilter {
-    /// Whether all entries are asked for.
+    /// Returns whether the filter is empty, so that all entries pass.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.failed && self.task.is_none()
     }
 
-    /// Whether `entry` is asked for.
+    /// Returns whether `entry` passes the filter.
     #[must_use]
     pub fn has(&self, entry: &HistoryEntry) -> bool {
         let HistoryEntry::Run {
@@ -114,7 +116,11 @@ impl HistoryRequest {
         let to = time("to", self.to.as_ref(), Timestamp::MAX)?;
         if from > to {
             let from = quoted(self.from.as_deref().unwrap_or_default());
-            return Err(InvalidRequest::new("from", from, "a time before `to`"));
+            return Err(InvalidRequest::new(
+                "from",
+                from,
+                "a time not later than `to`",
+            ));
         }
         let after = self.next.as_ref().map(|next| {
             let after = CheckedHistory::read_next(next);
@@ -159,14 +165,14 @@ impl HistoryRequest {
     }
 }
 
-/// Checks the characters of an ARN or an id, which is compared and nothing else.
+/// Checks the characters of the ARN or the id of a task. The text is only compared with those of runs.
 fn task_text(task: String) -> Result<String, Invalid> {
     HolderId::new(task).map(|task| task.as_str().to_owned())
 }
 
 impl CheckedHistory {
-    /// The `next` of a response that ended in `lock` behind the run with `token`, or before its
-    /// first run.
+    /// Returns the `next` of a response that ended in `lock`, after the run with `token`, or before its first
+    /// run.
     #[must_use]
     pub fn next(lock: &LockKey, token: Option<FencingToken>) -> String {
         token.map_or_else(|| format!("@{lock}"), |token| format!("{token}@{lock}"))

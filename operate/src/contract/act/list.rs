@@ -1,4 +1,4 @@
-//! Requests to list locks and to show one.
+//! The requests to list locks and to show one lock.
 
 use super::{InvalidRequest, limit, next_lock, prefix};
 use crate::contract::LockState;
@@ -8,12 +8,12 @@ use lockstep_core::domain::LockKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lists locks in the order of their names: idle, paused and frozen ones too.
+/// Lists locks in the order of their names, including idle, paused and frozen ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListRequest {
-    /// Only locks whose name begins so.
+    /// Only locks whose name begins with this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub prefix: Option<String>,
@@ -24,11 +24,11 @@ pub struct ListRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub state: Option<LockState>,
-    /// Most locks in the response, 1 to 100. Default 50.
+    /// Maximum number of locks in the response, 1 to 100. Default 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
     pub limit: Option<i64>,
-    /// The `next` of the response before.
+    /// The `next` of the previous response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -46,13 +46,13 @@ pub struct ShowRequest {
 /// A checked [`ListRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedList {
-    /// What the names begin with; empty for all locks.
+    /// The text that the names begin with; empty for all locks.
     pub prefix: String,
-    /// The state of the locks; `None` for any.
+    /// The state of the locks; `None` for any state.
     pub state: Option<LockState>,
-    /// Most locks in the response.
+    /// Maximum number of locks in the response.
     pub limit: usize,
-    /// The last lock of the response before.
+    /// The last lock of the previous response.
     pub after: Option<LockKey>,
 }
 

@@ -1,4 +1,4 @@
-//! The requests to pause and to resume: a lock, the locks of a prefix, or all.
+//! The requests to pause and to resume one lock, the locks of a prefix, or all locks.
 
 use super::{InvalidRequest, audit, next_lock, prefix};
 use lockstep::contract::{parse_time, quoted, text};
@@ -7,8 +7,8 @@ use lockstep_core::domain::{AuditNote, LockKey, Retention, Seconds, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Closes a lock to new grants, or opens it. Of several locks, in the order of their names; locks
-/// that are frozen are left as they are.
+/// Closes locks to new grants, or opens them. Several locks are changed in the order of their names. A frozen
+/// lock is changed only if `lock` names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -17,27 +17,28 @@ pub struct ModeRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: Option<String>,
-    /// All locks whose name begins so.
+    /// All locks whose name begins with this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub prefix: Option<String>,
-    /// `true`: all locks.
+    /// `true` selects all locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
-    /// Why, for the history, the event and the runs that are refused: 1 to 500 characters.
+    /// Why, for the history, the event and the errors of the runs that are refused: 1 to 500 characters.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500)))]
     pub note: String,
     /// Who: 1 to 512 visible ASCII characters without spaces, such as a user's ARN or mail address.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub actor: String,
-    /// Of a pause: `true` waits for up to 20 s until nothing holds the locks, and says what does
-    /// then. Default `false`.
+    /// Only for a pause: `true` waits up to 20 s until no run holds the locks, and returns the locks that are
+    /// still held then. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<bool>,
-    /// Of a pause: when it is over, in RFC 3339, at most a year from now. Default: until a `resume`.
+    /// Only for a pause: the time at which it ends by itself (RFC 3339), at most 365 days from now. Default:
+    /// the pause lasts until a `resume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// The `next` of the response before.
+    /// The `next` of the previous response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -47,11 +48,11 @@ pub struct ModeRequest {
 pub struct CheckedMode {
     /// The locks.
     pub scope: Scope,
-    /// Who, and why.
+    /// The actor and the note.
     pub audit: AuditNote,
-    /// Whether to wait until nothing holds the locks.
+    /// Whether to wait until no run holds the locks.
     pub drain: bool,
-    /// When the pause is over, if that is known.
+    /// The time at which the pause ends by itself; `None` if it lasts until a resume.
     pub until: Option<Timestamp>,
 }
 
@@ -60,7 +61,7 @@ pub struct CheckedMode {
 pub enum Scope {
     /// One lock.
     Lock(LockKey),
-    /// All locks whose name begins with the prefix, which may be empty, behind a lock.
+    /// All locks whose name begins with a prefix, which may be empty, and comes after the name of a lock.
     Prefix(String, Option<LockKey>),
 }
 
@@ -83,7 +84,8 @@ impl ModeRequest {
         })
     }
 
-    /// The same of a resumption, which has nothing to wait for.
+    /// Checks every field of a resume, which has neither `drain` nor `until`. The history keeps the act for
+    /// `retention`.
     ///
     /// # Errors
     /// The first field that breaks its rule.
@@ -126,7 +128,7 @@ impl ModeRequest {
     }
 }
 
-/// Longest pause with an end.
+/// Longest time from now to the end of a pause.
 const PAUSE_MAX: Seconds = Seconds::of(365 * 86_400);
 
 fn pause_end(until: &str, now: Timestamp) -> Result<Timestamp, InvalidRequest> {

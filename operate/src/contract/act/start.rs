@@ -10,8 +10,8 @@ use lockstep_core::domain::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Starts the workflow of a lock's latest run again, with the same input; or what a tick of a schedule starts. The new
-/// execution acquires the lock as any other does.
+/// Starts the workflow of a lock's latest run again with the same input, or starts what a tick of a schedule
+/// would start. The new execution acquires the lock as any other does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -19,24 +19,25 @@ pub struct StartRequest {
     /// The name of the lock.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
-    /// The run key of the run to start again, in place of the latest run. A success of the key is forgotten first. With
-    /// `schedule`, the run key that its input has.
+    /// The run key of the run to start again, instead of the latest run. A success of the key is forgotten
+    /// first. With `schedule`, this must be the run key in the input of the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub again: Option<String>,
-    /// A schedule of EventBridge Scheduler, or a rule of the default event bus with a schedule, whose input the run has in
-    /// place of the latest run's: its ARN, `GROUP/NAME` of a schedule, or its name.
+    /// A schedule of EventBridge Scheduler, or a rule of the default event bus with a schedule expression.
+    /// Its target is started with its input, instead of the latest run. Give its ARN, its name, or
+    /// `GROUP/NAME` of a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub schedule: Option<String>,
-    /// The scheduled time that the input of `schedule` is filled in with (RFC 3339), not later than now. Default: now.
+    /// The scheduled time to fill into the input of `schedule` (RFC 3339), not later than now. Default: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_time: Option<String>,
     /// `true` checks everything and starts nothing. Default `false`.
     #[serde(default)]
     pub dry_run: bool,
     /// An id that is new for each start: 1 to 40 characters out of A-Z a-z 0-9 - _. A repetition of the same request with
-    /// the same id starts nothing more. Default: the time.
+    /// the same id starts nothing more. Default: the current time in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 40)))]
     pub id: Option<String>,
@@ -53,15 +54,15 @@ pub struct StartRequest {
 pub struct CheckedStart {
     /// The lock.
     pub lock: LockKey,
-    /// The run key whose success is forgotten.
+    /// The run key of the run to start again, whose success is forgotten.
     pub again: Option<RunKey>,
-    /// The schedule whose input the run has, and the time that was scheduled, to the second.
+    /// The schedule that the input comes from, and the scheduled time in whole seconds.
     pub schedule: Option<(ScheduleName, Timestamp)>,
-    /// The name of the execution, which a repetition of the request has too.
+    /// The name of the new execution. A repetition of the request has the same name.
     pub name: String,
-    /// Whether nothing is started.
+    /// Whether to check everything and start nothing.
     pub dry_run: bool,
-    /// Who, and why.
+    /// The actor and the note.
     pub audit: AuditNote,
 }
 
@@ -84,7 +85,8 @@ impl StartRequest {
             Some(id) => text("id", id, id_text)?,
             None => now.millis().to_string(),
         };
-        // As they were given: now is another time in a repetition.
+        // The fields as the request gives them. A default such as the current time would differ in a
+        // repetition.
         let given = [&self.again, &self.schedule, &self.scheduled_time];
         let given = given.map(|text| text.as_deref().unwrap_or_default());
         Ok(CheckedStart {
@@ -115,12 +117,12 @@ impl StartRequest {
     }
 }
 
-/// What was scheduled has no fractions of a second.
+/// Returns `time` in whole seconds, because a scheduled time has no fractions of a second.
 fn to_the_second(time: Timestamp) -> Timestamp {
     Timestamp::from_millis(time.millis() / 1000 * 1000)
 }
 
-/// The characters that the name of an execution may have everywhere
+/// Checks an id, which becomes part of the name of an execution
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html>).
 fn id_text(id: String) -> Result<String, Invalid> {
     let rule = "1 to 40 characters out of A-Z a-z 0-9 - _";

@@ -10,12 +10,12 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryResponse {
-    /// The entries: lock by lock in the order of their names, and of each lock the newest first.
+    /// The entries, lock by lock in the order of the names. The entries of each lock are newest first.
     pub entries: Vec<HistoryEntry>,
-    /// Why starts that got no permit may be missing.
+    /// Why runs, or starts without a permit, may be missing from the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Send it as `next` for the rest. A page may be short, or empty, and have one.
+    /// Send the same request with this value as `next` for the rest. Even a short or empty page may have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -38,18 +38,18 @@ pub enum HistoryEntry {
         since: String,
         /// When the run ended.
         at: String,
-        /// How it ended: `succeeded`, `failed`, `lost`, `recovered`, `evicted` or `replaced`.
+        /// How the run ended: `succeeded`, `failed`, `lost`, `recovered`, `evicted` or `replaced`.
         outcome: &'static str,
-        /// How long it held the lock, in seconds.
+        /// How long the run held its permit, in seconds.
         held_seconds: f64,
-        /// The evidence for the outcome, if the run did not report it itself. Of a run that did, why it was evicted,
-        /// and what was known of it before.
+        /// The evidence for the outcome, if the run did not report it itself. For a run that did: why it was
+        /// evicted, and what was known of it before its report.
         #[serde(skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
-        /// Its run key.
+        /// The run key of the run.
         #[serde(skip_serializing_if = "Option::is_none")]
         run_key: Option<String>,
-        /// ARN of the task that it ended with.
+        /// ARN of the task that the run ended with.
         #[serde(skip_serializing_if = "Option::is_none")]
         task_arn: Option<String>,
         /// Exit code of the container.
@@ -66,17 +66,17 @@ pub enum HistoryEntry {
         lock: String,
         /// The operator, or the holder that the lock froze for.
         actor: String,
-        /// When.
+        /// When the act was done, or the lock froze.
         at: String,
-        /// What became of the lock or of the waiter: `paused`, `resumed`, `frozen`, `evicted`, `restCleared`
-        /// or `forgotten`.
+        /// What the act did: `paused`, `resumed`, `frozen`, `evicted` (a waiter), `restCleared`, `forgotten`
+        /// or `started`.
         outcome: &'static str,
-        /// Why, and the actor.
+        /// The reason, and the actor.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// Starts in a row that got no permit. They come from the log of events, and are left out where there
-    /// is none.
+    /// Consecutive starts without a permit that had the same outcome. They come from the log of events, and
+    /// are left out if the function reads no log.
     #[serde(rename_all = "camelCase")]
     NotStarted {
         /// The lock.
@@ -84,13 +84,13 @@ pub enum HistoryEntry {
         /// The holder of the latest start.
         #[serde(skip_serializing_if = "Option::is_none")]
         holder: Option<String>,
-        /// When the first start was.
+        /// Time of the first start.
         since: String,
-        /// When the latest start was.
+        /// Time of the latest start.
         at: String,
-        /// What became of them: `skipped`, `duplicate`, `queueFull` or `gaveUp`.
+        /// The outcome of the starts: `skipped`, `duplicate`, `queueFull` or `gaveUp`.
         outcome: &'static str,
-        /// How many starts.
+        /// Number of starts.
         starts: u32,
         /// Why the latest start got no permit.
         reason: String,
@@ -98,7 +98,7 @@ pub enum HistoryEntry {
 }
 
 impl HistoryEntry {
-    /// The entry of `act`.
+    /// Returns the entry for `act`.
     #[must_use]
     pub fn act(lock: &LockKey, act: &Act) -> Self {
         Self::Act {
@@ -110,7 +110,7 @@ impl HistoryEntry {
         }
     }
 
-    /// The entry of `run`; `None` for a run that has not ended.
+    /// Returns the entry for `run`; `None` for a run that has not ended.
     #[must_use]
     pub fn run(lock: &LockKey, run: &Run) -> Option<Self> {
         let end = run.end.as_ref()?;
@@ -134,7 +134,7 @@ impl HistoryEntry {
         })
     }
 
-    /// How many milliseconds a run that succeeded held the lock; `None` for another entry.
+    /// Returns how long a run that succeeded held its permit, in milliseconds; `None` for any other entry.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -154,7 +154,7 @@ impl HistoryEntry {
         }
     }
 
-    /// Adds `earlier` to this entry, if both are starts with the same outcome. Returns whether it did.
+    /// Merges `earlier` into this entry if both are starts with the same outcome. Returns whether it did.
     pub fn absorb(&mut self, earlier: &Self) -> bool {
         match (self, earlier) {
             (

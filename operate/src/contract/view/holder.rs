@@ -19,74 +19,82 @@ pub struct HolderView {
     pub token: u64,
     /// When the grant was made.
     pub since: String,
-    /// When the lease ends unless it is renewed.
+    /// When the lease ends if it is not renewed.
     pub expires_at: String,
     /// Whether the lease has ended.
     pub expired: bool,
     /// Seconds between heartbeats.
     pub heartbeat_seconds: u32,
-    /// What happens when it is stale: `terminate`, `yield` or `hold`.
+    /// What happens to the holder when it is stale: `terminate`, `yield` or `hold`.
     pub stale_policy: &'static str,
-    /// Its run key.
+    /// The run key of the holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
-    /// The latest progress that it reported.
+    /// The latest progress that the holder reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
-    /// When it is over its time (`maxRunSeconds`).
+    /// When the holder exceeds its time limit (`maxRunSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_until: Option<String>,
-    /// When it counts as stalled (`noProgressSeconds`).
+    /// When the holder counts as stalled, if it makes no progress before (`noProgressSeconds`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls_at: Option<String>,
-    /// Whether it has held its permit for longer than any of the runs of `usual`.
+    /// Whether the holder has held its permit for longer than the longest run of `usual`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub longer_than_usual: bool,
-    /// Whether the grant was handed over and its waiter has not confirmed it yet.
+    /// Whether the permit was handed over to the holder, and the holder has not confirmed it yet.
     pub unconfirmed: bool,
-    /// Since when it is a suspect: silent while its execution runs.
+    /// When the holder was marked as a suspect: its lease has ended while its execution runs or cannot be
+    /// described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspect_since: Option<String>,
-    /// The run that replaces it.
+    /// The run that replaces the holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<String>,
-    /// Its work is being stopped.
+    /// Present while the work of the holder is being stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<EndingView>,
-    /// Its execution, if the holder is one.
+    /// The execution of the holder, if the holder is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<ExecutionView>,
-    /// Its own task, if the holder is inside of one, and the tasks of its work.
+    /// The task that the holder runs in, if it runs in one, and the tasks that are its work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub tasks: Vec<TaskView>,
-    /// The execution that does its work.
+    /// The execution that does the work of the holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<ExecutionView>,
-    /// Why the state of its task or work cannot be described.
+    /// Why the task or the work of the holder cannot be described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden: Option<String>,
-    /// What a check does about it next if it gives no further sign of life; none if no check does anything.
+    /// What a check does to the holder next if the holder gives no further sign of life; absent if no check
+    /// does anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<NextView>,
 }
 
-/// What a check of a holder does: the reaper on an event or in its sweep, or acquire-lock for a run that asks.
+/// The next action of a check of a holder. The reaper checks holders on events and in its sweep, and
+/// acquire-lock checks them for a run that asks for the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NextView {
-    /// `recover` frees the permit. `stop` stops the execution and the work, `markEnding` waits for what still stops.
-    /// `suspect` marks a silent holder, `freeze` freezes the lock, `wake` sends the grant again, `dropReplacer` takes the
-    /// run that waits to replace the holder out of the queue. `reportNotStopped` and `reportMissingEvidence` raise an
-    /// alert.
+    /// The action:
+    /// - `recover` frees the permit.
+    /// - `stop` stops the execution and the work.
+    /// - `markEnding` marks the holder as ending, because its work may still be stopping.
+    /// - `suspect` marks a silent holder as a suspect.
+    /// - `freeze` freezes the lock.
+    /// - `wake` sends the grant again.
+    /// - `dropReplacer` removes from the queue the run that waits to replace the holder.
+    /// - `reportNotStopped` and `reportMissingEvidence` publish an alert.
     pub action: &'static str,
-    /// When a check does so at the earliest.
+    /// The earliest time at which a check takes the action.
     pub from: String,
-    /// When the sweep has done so at the latest.
+    /// The time by which the sweep has taken the action, if no other check takes it before.
     pub by: String,
-    /// Why.
+    /// Why the action is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -96,9 +104,9 @@ pub struct NextView {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EndingView {
-    /// Since when.
+    /// When the holder was marked as ending.
     pub since: String,
-    /// Why: `over`, its execution is over; `stopped`, its stop is committed.
+    /// Why: `over` if its execution has ended, `stopped` if a stop of the holder is committed.
     pub cause: &'static str,
 }
 
@@ -107,19 +115,19 @@ pub struct EndingView {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionView {
-    /// Its ARN; none for work that was not started.
+    /// The ARN of the execution; absent for work that was not started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arn: Option<String>,
-    /// Its status: `RUNNING`, `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED`, or `UNKNOWN` where
-    /// Step Functions does not know it, or `HIDDEN` where it could not be described.
+    /// The status of the execution: `RUNNING`, `SUCCEEDED`, `FAILED`, `TIMED_OUT` or `ABORTED`; `UNKNOWN` if
+    /// Step Functions does not know the execution, and `HIDDEN` if it could not be described.
     pub status: &'static str,
-    /// Its page in the AWS console; none in a partition whose console is not known.
+    /// URL of the execution in the AWS console; absent in a partition whose console is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub console: Option<String>,
-    /// When it ended.
+    /// When the execution ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<String>,
-    /// Why it could not be described.
+    /// Why the execution could not be described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden: Option<String>,
 }
@@ -129,27 +137,28 @@ pub struct ExecutionView {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskView {
-    /// Its ARN.
+    /// The ARN of the task.
     pub arn: String,
-    /// Its logs in the AWS console; none in a partition whose console is not known.
+    /// URL of the logs of the task in the AWS console; absent in a partition whose console is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub console: Option<String>,
-    /// Whether it has stopped.
+    /// Whether the task has stopped.
     pub stopped: bool,
-    /// When it stopped.
+    /// When the task stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<String>,
-    /// Why it stopped, as ECS reports it.
+    /// Why the task stopped, as ECS reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Once it has stopped, the exit code of the holder's container; of work, that of the first container that
-    /// failed, or else of the first.
+    /// The exit code, once the task has stopped. If the holder runs in the task, this is the exit code of its
+    /// container. For a task that is work, it is that of the first container that failed, or else of the
+    /// first container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
 }
 
 impl HolderView {
-    /// The holder of `lease` at `now`, without the state of its execution and work.
+    /// Returns the view of the holder of `lease` at `now`, without the state of its execution and work.
     #[must_use]
     pub fn of(holder: &HolderId, lease: &Lease, now: Timestamp) -> Self {
         let time = |time: Option<Timestamp>| time.map(rfc3339);
@@ -190,7 +199,8 @@ impl HolderView {
 }
 
 impl TaskView {
-    /// The view of `task`, with the end of its `container` where that is the holder.
+    /// Returns the view of `task`. If the holder runs in its `container`, the exit code is that of the
+    /// container.
     #[must_use]
     pub fn of(task: &Task, container: Option<&str>) -> Self {
         Self {

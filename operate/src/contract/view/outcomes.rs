@@ -1,4 +1,4 @@
-//! How the latest runs of a lock ended, as a view shows it.
+//! How the latest runs of a lock ended, in responses.
 
 use lockstep_core::domain::{LockRecord, Timestamp, rfc3339};
 #[cfg(feature = "schema")]
@@ -16,19 +16,19 @@ pub struct OutcomesView {
     /// When a run last failed, was found dead, or was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure_at: Option<String>,
-    /// How often a run is expected to succeed.
+    /// How often a run is expected to succeed, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_every_seconds: Option<u32>,
-    /// Until when the next success is expected; none while the lock is paused.
+    /// The time by which the next success is expected; absent while the lock is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_by: Option<String>,
-    /// Since when a success is missing.
+    /// The time since which a success is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_since: Option<String>,
 }
 
 impl OutcomesView {
-    /// The outcomes in `record` at `now`.
+    /// Returns the outcomes in `record` at `now`.
     #[must_use]
     pub fn of(record: &LockRecord, now: Timestamp) -> Self {
         let expectation = record.expectation;

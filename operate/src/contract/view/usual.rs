@@ -1,4 +1,4 @@
-//! How long a run usually takes.
+//! How long a run of a lock usually takes, in responses.
 
 use lockstep::events::UsualLength;
 use lockstep_core::domain::{Lease, Timestamp};
@@ -6,24 +6,24 @@ use lockstep_core::domain::{Lease, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Fewest successes that show what is usual.
+/// Least number of successes from which the usual length is computed.
 const SUCCESSES_MIN: usize = 3;
 
-/// How long the latest runs that succeeded held the lock.
+/// How long the latest runs that succeeded held their permits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsualView {
-    /// How many runs these are.
+    /// Number of these runs.
     pub successes: usize,
-    /// The median, in seconds. Of an even number, the mean of the two in the middle.
+    /// The median, in seconds. For an even number of runs, the mean of the two in the middle.
     pub median_seconds: f64,
-    /// The longest, in seconds.
+    /// The longest of these runs, in seconds.
     pub longest_seconds: f64,
 }
 
 impl UsualView {
-    /// Of lengths of successes; `None` for less than three.
+    /// Returns the view of `usual`; `None` for fewer than three successes.
     #[must_use]
     pub fn of(usual: UsualLength) -> Option<Self> {
         let UsualLength {
@@ -38,7 +38,8 @@ impl UsualView {
         })
     }
 
-    /// Whether the holder of `lease` has held its permit at `now` for longer than any of the runs.
+    /// Returns whether, at `now`, the holder of `lease` has held its permit for longer than the longest of
+    /// these runs.
     #[must_use]
     pub fn is_exceeded(&self, lease: &Lease, now: Timestamp) -> bool {
         seconds(now.millis_since(lease.token.granted_at())) > self.longest_seconds
