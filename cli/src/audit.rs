@@ -1,16 +1,15 @@
-//! `lockstep audit`: which state machines of an account ran twice at once, before anything is deployed.
+//! `lockstep audit`: reports which state machines of an account ran twice at once, before anything is
+//! deployed.
 //!
 //! Reading order:
-//! - [`run`] and [`schedule`]: what is known of an account
-//! - [`overlap`], [`replay`] and [`missed`]: what follows from it
-//! - [`advice`]: which overlap policy the figures speak for
-//! - [`report`]: all figures together
-//! - [`api`], [`client`] and [`pace`]: the calls to AWS
-//! - [`journal`]: the state that an interrupted audit leaves
-//! - [`read`]: reads an account with these calls
-//! - [`table`] and [`html`]: print the report
-//!
-//! The modules up to [`report`] are pure.
+//! - [`run`] and [`schedule`]: the input of the figures;
+//! - [`overlap`], [`replay`] and [`missed`]: the figures;
+//! - [`advice`]: the options that the figures suggest;
+//! - [`report`]: all figures together. The modules so far are pure.
+//! - [`api`], [`client`] and [`pace`]: the calls to AWS;
+//! - [`journal`]: the state that an interrupted audit leaves;
+//! - [`read`]: reads an account through these calls and the journal;
+//! - [`table`] and [`html`]: print the report.
 
 mod advice;
 mod api;
@@ -104,7 +103,7 @@ async fn read(args: &AuditArgs) -> Result<Found, EarlyExit> {
     ))
 }
 
-/// Returns how to resume an audit that has stopped; empty if the same command would fail again.
+/// Returns how to resume an audit that has stopped, as the end of its error message.
 fn resumption(exit: Exit, state: Option<&Path>) -> String {
     match state {
         _ if exit == Exit::CONFIGURATION || exit == Exit::CANNOT_WRITE => String::new(),
@@ -112,11 +111,11 @@ fn resumption(exit: Exit, state: Option<&Path>) -> String {
             "; run the same command again to resume from {}",
             path.display()
         ),
-        None => "; with --state FILE, the same command resumes an audit".into(),
+        None => "; with --state FILE, the same command would resume where the audit stopped".into(),
     }
 }
 
-/// Returns the account of the credentials. The call needs no permission
+/// Returns the account of the credentials. GetCallerIdentity needs no permission
 /// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>).
 async fn account(sdk: &SdkConfig) -> Result<String, EarlyExit> {
     let client = aws_sdk_sts::Client::new(sdk);
@@ -145,8 +144,8 @@ fn print_report(args: &AuditArgs, report: &Report) -> Exit {
     }
 }
 
-/// Writes the HTML page after the report is printed: if the page cannot be written, the report is on standard
-/// output all the same.
+/// Writes the page of `--html`. This comes last, so that the report is printed even if the page cannot be
+/// written.
 fn write_html(args: &AuditArgs, report: &Report) -> Exit {
     let Some(path) = &args.html else {
         return Exit::OK;

@@ -34,7 +34,7 @@ def main(arguments):
     if "--write" in arguments:
         before, rest = PAGE.read_text().split(BEGIN)
         _, after = rest.split(END)
-        report = done.stdout.split("\nNo audit sees")[0]
+        report = done.stdout.split("\nWhat no audit sees")[0]
         PAGE.write_text(f"{before}{BEGIN}\n```text\n{report.rstrip()}\n```\n\n{END}{after}")
     return 0
 

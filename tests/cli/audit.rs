@@ -314,7 +314,7 @@ async fn each_mistake_is_one_line_with_the_code_of_its_kind() {
     assert_refused(
         account.audit(&["--state", other]),
         64,
-        "no state of an audit",
+        "not a state file of an audit",
     )
     .await;
     assert_refused(away, 69, "AWS_ENDPOINT_URL").await;
@@ -329,5 +329,5 @@ async fn each_mistake_is_one_line_with_the_code_of_its_kind() {
     let both = account.audit(&["--state", other, "--html", other]);
     assert_refused(both, 64, "--state and --html name the same file").await;
     let endless = account.audit(&["--state", "/dev/zero"]);
-    assert_refused(endless, 64, "no regular file").await;
+    assert_refused(endless, 64, "not a regular file").await;
 }

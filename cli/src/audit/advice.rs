@@ -1,4 +1,4 @@
-//! Options of Lockstep that the runs of a state machine speak for.
+//! Suggests options of a lock from the runs of a state machine.
 
 use super::overlap::Overlaps;
 use super::replay::Queue;
@@ -7,7 +7,8 @@ use lockstep::contract::{LockOptions, Range};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Fewest succeeded runs that speak for a limit: below, the longest of them says little about the next.
+/// Least number of succeeded runs for the suggestion of a time. With fewer, the longest run says little about
+/// the next.
 const FEWEST: usize = 20;
 
 /// A value for an option of a lock, and why.
@@ -19,20 +20,20 @@ pub(super) struct Suggestion {
     pub(super) reason: String,
 }
 
-/// The figures that speak for options. Lengths are in milliseconds.
+/// The figures that the suggestions follow from. Lengths are in milliseconds.
 #[derive(Debug)]
 pub(super) struct Figures<'a> {
     pub(super) overlaps: &'a Overlaps,
-    /// How many overlaps are of runs that started within a second.
+    /// Number of overlaps between runs that started within a second of each other.
     pub(super) doubled: usize,
     pub(super) queue: Queue,
     /// The durations of the runs that succeeded, sorted.
     pub(super) succeeded: &'a [u64],
-    /// The intervals of the enabled schedules that have one.
+    /// The intervals of the schedules that tick at present.
     pub(super) intervals: &'a [Interval],
 }
 
-/// Suggests options; none where the runs are too few or show no need.
+/// Suggests options. An option is left out if there are too few runs, or if the runs show no need for it.
 pub(super) fn suggest(figures: &Figures<'_>) -> Vec<Suggestion> {
     let mut found = policy(figures);
     found.extend(time_limit(figures.succeeded));
@@ -69,7 +70,7 @@ fn policy(figures: &Figures<'_>) -> Vec<Suggestion> {
             "{met} starts met another run, and the schedule starts the next one anyway"
         ));
     }
-    // Twice what was needed: room for a day that is worse than those that were seen.
+    // Twice the longest queue that was needed, which leaves room for a worse day.
     let bound = (2 * queue.longest).min(LockOptions::MAX_QUEUE.most as usize);
     vec![
         overlap(
@@ -84,7 +85,8 @@ fn policy(figures: &Figures<'_>) -> Vec<Suggestion> {
     ]
 }
 
-/// Twice what 99 of 100 runs took, and at least a quarter more than the longest.
+/// Suggests `maxRunSeconds`: twice the 99th percentile of the runs that succeeded, and at least 1.25 times
+/// the longest.
 fn time_limit(succeeded: &[u64]) -> Option<Suggestion> {
     if succeeded.len() < FEWEST {
         return None;
@@ -101,7 +103,8 @@ fn time_limit(succeeded: &[u64]) -> Option<Suggestion> {
     })
 }
 
-/// The longest time between two ticks and the longest run: from one success to the next, if each tick has one.
+/// Suggests `expectEverySeconds`: the longest time between two ticks plus the longest run that succeeded.
+/// This is the longest time from one success to the next if each tick has a success.
 fn expectation(figures: &Figures<'_>) -> Option<Suggestion> {
     let longest = *figures.succeeded.last()?;
     if figures.succeeded.len() < FEWEST {
@@ -115,7 +118,9 @@ fn expectation(figures: &Figures<'_>) -> Option<Suggestion> {
     })
 }
 
-/// Rounds up to whole seconds, minutes above a minute, five minutes above half an hour, and hours above a day.
+/// Rounds milliseconds up, and returns seconds: whole seconds below a minute, whole minutes below 30 minutes,
+/// multiples of five minutes below a day, and whole hours from a day on. The result is in the range of the
+/// option.
 fn rounded(millis: u64, range: Range) -> u64 {
     let seconds = millis.div_ceil(1_000);
     let unit = match seconds {
@@ -134,7 +139,8 @@ mod tests {
 
     const MINUTE: u64 = 60_000;
 
-    /// A change of the figures of 30 runs of a minute, of which four met another one.
+    /// Returns the suggestions for 30 runs of a minute, of which four met another run, after `change` of
+    /// their figures.
     fn suggested(change: impl FnOnce(&mut Figures<'_>)) -> Vec<(&'static str, Value)> {
         let overlaps = Overlaps {
             pairs: vec![(1, 0), (2, 1), (3, 1), (9, 8)],

@@ -27,7 +27,7 @@ pub(super) enum Service {
 pub(super) enum CallError {
     /// IAM denies the action.
     Denied(String),
-    /// What was asked about has been deleted since it was listed.
+    /// The resource was deleted after it was listed.
     Gone,
     /// The pagination token is no longer valid: it expires after 24 hours.
     StaleToken,
@@ -56,7 +56,7 @@ impl Api {
         Self::GetSchedule,
     ];
 
-    /// The IAM action.
+    /// Returns the IAM action of the call.
     pub(super) fn action(self) -> &'static str {
         match self {
             Self::ListStateMachines => "states:ListStateMachines",
@@ -68,7 +68,7 @@ impl Api {
         }
     }
 
-    /// The service that is called.
+    /// Returns the service that is called.
     pub(super) fn service(self) -> Service {
         match self {
             Self::ListStateMachines | Self::ListExecutions => Service::StepFunctions,
@@ -77,7 +77,7 @@ impl Api {
         }
     }
 
-    /// What to do about the `failure` of a call. `with_token` tells whether the request continued a list.
+    /// Judges the `failure` of a call. `with_token` says whether the request had a pagination token.
     pub(super) fn judge<E>(self, failure: &SdkError<E>, with_token: bool) -> Verdict
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,
@@ -108,7 +108,7 @@ impl Api {
         }
     }
 
-    /// The error of a call that is not tried again.
+    /// Returns the error of a call that is not tried again.
     pub(super) fn failed<E>(self, failure: &SdkError<E>) -> CallError
     where
         E: std::error::Error + ProvideErrorMetadata + 'static,

@@ -1,4 +1,4 @@
-//! The clients of the services, at a pace below the quotas of the account.
+//! The clients of the services. They send requests at a pace below the quotas of the account.
 
 mod lists;
 
@@ -14,22 +14,25 @@ use aws_smithy_types::retry::RetryConfig;
 use lockstep::backoff::Backoff;
 use std::time::Duration;
 
-/// Regions with the larger quotas of Step Functions.
+/// Regions in which the quotas of Step Functions are larger.
 const LARGE: [&str; 3] = ["us-east-1", "us-west-2", "eu-west-1"];
 
-/// Half of the quota of ListExecutions, which is a bucket of 200 requests and 5 more a second in [`LARGE`], and of 100 and
-/// 2 elsewhere. ListStateMachines has 100 and 5
+/// Requests per second and burst for Step Functions, in the Regions of [`LARGE`] and in all others. This is
+/// half of the quota of ListExecutions, which has a bucket of 200 requests refilled by 5 per second in
+/// [`LARGE`], and of 100 refilled by 2 elsewhere. ListStateMachines has a bucket of 100 refilled by 5
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
 const STEP_FUNCTIONS: [(f64, f64); 2] = [(2.5, 100.0), (1.0, 50.0)];
 
-/// A fifth of the 50 requests a second that EventBridge's API allows
-/// (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html>); ListSchedules and GetSchedule allow no less
-/// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html>).
+/// Requests per second and burst for EventBridge and for EventBridge Scheduler. This is a fifth of the 50
+/// requests per second that EventBridge allows
+/// (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html>). ListSchedules and GetSchedule
+/// allow at least as many (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html>).
 const EVENTS: (f64, f64) = (10.0, 10.0);
 
-/// Most attempts of a request that is throttled: the pauses between them add up to a minute and more.
+/// Maximum number of attempts of a request that is throttled. The pauses between them add up to more than a
+/// minute.
 const ATTEMPTS_THROTTLED: u32 = 10;
-/// Most attempts of a request without an answer.
+/// Maximum number of attempts of a request that gets no response, or one with status 500 or above.
 const ATTEMPTS_UNANSWERED: u32 = 3;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -45,14 +48,14 @@ pub(super) struct Client {
     backoff: Backoff,
     /// Requests that were sent.
     pub(super) requests: u64,
-    /// How many of them were throttled.
+    /// Requests that were throttled.
     pub(super) throttled: u64,
 }
 
 impl Client {
     /// Creates the clients. `rate` is a number of requests per second to each service.
     pub(super) fn new(sdk: &SdkConfig, region: &str, rate: Option<f64>) -> Self {
-        // The SDK's own retries would neither count nor keep to the pace.
+        // The retries of the SDK would not be counted, and would not keep to the pace.
         let sdk = sdk.to_builder();
         let sdk = sdk.retry_config(RetryConfig::disabled()).build();
         let step_functions = STEP_FUNCTIONS[usize::from(!LARGE.contains(&region))];
@@ -71,7 +74,8 @@ impl Client {
         }
     }
 
-    /// Sends a request at the pace of its service, until it is answered or there is no hope.
+    /// Sends a request at the pace of its service. Repeats it until it succeeds, fails with a final error, or
+    /// has reached its maximum number of attempts.
     async fn call<T, E, F>(
         &mut self,
         api: Api,

@@ -1,4 +1,4 @@
-//! What an audit reads of an account, before it is judged.
+//! The data that an audit reads from an account, before any figures are computed.
 
 use super::run::Run;
 use super::schedule::Schedule;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Machine {
     pub(super) arn: String,
     pub(super) name: String,
-    /// EXPRESS: Step Functions keeps no list of its executions.
+    /// Whether its type is EXPRESS. Step Functions keeps no list of the executions of such a state machine.
     pub(super) is_express: bool,
 }
 
-/// What was asked for: the window of the report.
+/// The Region and the window of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) region: String,
     /// Milliseconds since 1970.
     pub(super) since: u64,
-    /// Milliseconds since 1970: when the audit began.
+    /// When the audit began, in milliseconds since 1970.
     pub(super) until: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Found {
     pub(super) machines: Vec<(Machine, Vec<Run>)>,
     pub(super) not_seen: Vec<NotSeen>,
     pub(super) schedules: Vec<Schedule>,
-    /// Calls that were denied; the report lacks what they return.
+    /// Calls that were denied. The report lacks what these calls return.
     pub(super) denied: Vec<Denied>,
     /// Requests that this process sent.
     pub(super) requests: u64,
@@ -55,9 +55,9 @@ pub(super) struct Denied {
     pub(super) error: String,
 }
 
-/// The ARN of a state machine without the version or alias that a schedule may start
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-alias.html>).
-/// `None` if `arn` is of something else.
+/// Returns the ARN of a state machine without the version or alias that a schedule may start
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-alias.html>); `None` if
+/// `arn` is not the ARN of a state machine.
 pub(super) fn machine_of(arn: &str) -> Option<String> {
     let parts: Vec<&str> = arn.split(':').collect();
     match parts[..] {

@@ -1,7 +1,8 @@
-//! The report as one page: no script, and nothing that is loaded from elsewhere.
+//! The report as one HTML page, which has no script and loads nothing.
 //!
-//! All text goes through [`Html`], which escapes it. The page is bounded: it has [`ROWS`] rows, and timelines of
-//! [`MACHINES`] state machines, each with its busiest moments and at most forty runs of each.
+//! All text goes through [`Html`], which escapes it. The size of the page is bounded: the table has at most
+//! [`ROWS`] rows, and at most [`MACHINES`] state machines have timelines, each with its busiest moments and
+//! at most 40 runs per moment.
 
 mod style;
 mod timeline;
@@ -11,12 +12,12 @@ use super::report::{Audited, Report};
 use super::table::{HEADS, heading, lines, missed_ticks, row};
 use lockstep_operate::widget::html::Html;
 
-/// Most state machines in the table.
+/// Maximum number of state machines in the table.
 const ROWS: usize = 1_000;
-/// Most state machines with timelines.
+/// Maximum number of state machines with timelines.
 const MACHINES: usize = 25;
 
-/// The page.
+/// Returns the page.
 pub(super) fn page(report: &Report) -> String {
     let mut html = Html::default();
     html.style(style::PAGE);
@@ -36,7 +37,7 @@ pub(super) fn page(report: &Report) -> String {
     }
     if overlapping > MACHINES {
         let text = format!(
-            "Timelines of the {MACHINES} state machines with the most overlaps; {} more are in the table alone.",
+            "Timelines are shown for the {MACHINES} state machines with the most overlaps; {} more are only in the table.",
             overlapping - MACHINES
         );
         html.line("p", &[("class", "dim")], &text);
@@ -81,7 +82,8 @@ fn overview(html: &mut Html, report: &Report) {
     }
 }
 
-/// The state machines with overlaps come first, in the order of their timelines.
+/// Shows a state machine as a row, whose name links to its timelines if it has any. The state machines with
+/// overlaps come first, in the order of their timelines.
 fn table_row(html: &mut Html, machine: &Audited, index: usize) {
     let has_timeline = machine.overlaps.runs > 0 && !machine.is_exclusive_run && index < MACHINES;
     let [_, cells @ ..] = row(machine);
@@ -111,14 +113,14 @@ fn detail(html: &mut Html, report: &Report, machine: &Audited, anchor: &str) {
     timeline::show(html, machine, report.window.0, report.window.1);
 }
 
-/// What the colours mean.
+/// Explains the colours.
 fn legend(html: &mut Html) {
     html.element("p", &[("class", "legend")], |html| {
         for (class, text) in [
             ("succeeded", "succeeded"),
             ("failed", "failed, timed out or aborted"),
-            ("running", "still runs"),
-            ("shared", "two or more run"),
+            ("running", "still running"),
+            ("shared", "two or more running"),
         ] {
             html.element("span", &[], |html| {
                 let size = [("class", class), ("width", "14"), ("height", "14")];
@@ -173,7 +175,7 @@ mod tests {
 
         assert!(page.len() < 3_000_000, "{} bytes", page.len());
         assert_eq!(page.matches("<h2 id=").count(), MACHINES);
-        assert!(page.contains("5 more are in the table alone"));
+        assert!(page.contains("5 more are only in the table"));
         assert!(page.contains("2960 more runs of this busy time not drawn"));
     }
 

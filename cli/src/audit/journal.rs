@@ -1,6 +1,8 @@
-//! The file of `--state`: each page that was read, so that an interrupted audit asks for none of them again.
+//! The file of `--state`. It contains each page that was read, so that a resumed audit does not request it
+//! again.
 //!
-//! One JSON object a line, appended as pages come. A line without its end was cut off, and counts as not written.
+//! The file has one JSON object per line, appended when a page is read. A last line without a newline was cut
+//! off, and is dropped.
 
 #[cfg(test)]
 mod tests;
@@ -19,11 +21,11 @@ use std::path::{Path, PathBuf};
 
 /// Version of the format.
 const VERSION: u32 = 2;
-/// How each file begins.
+/// The bytes that each file begins with.
 const BEGIN: &[u8] = b"{\"lockstepAudit\"";
-const NO_STATE: &str = "it is no state of an audit; name another file";
+const NO_STATE: &str = "it is not a state file of an audit; name another file";
 
-/// What an audit was asked for. Another question needs another file.
+/// What an audit reads. An audit that reads something else needs another file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Question {
@@ -49,14 +51,15 @@ struct Entry {
     of: String,
     items: Vec<Value>,
     next: Option<String>,
-    /// Whether the list was read as far as it is needed.
+    /// Whether the list has been read as far as it is needed.
     done: bool,
-    /// Whether the pages before do not count: their token had expired.
+    /// Whether the earlier pages of the list do not count, because the pagination token had expired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     restarts: bool,
 }
 
-/// What is known of a list: its items, the token for more, and whether it was read as far as it is needed.
+/// The part of a list that has been read: its items, the token for the next page, and whether the list has
+/// been read as far as it is needed.
 #[derive(Debug)]
 pub(super) struct List<T> {
     pub(super) items: Vec<T>,
@@ -74,7 +77,7 @@ impl<T> Default for List<T> {
     }
 }
 
-/// The pages that were read, and the file that they are kept in, if there is one.
+/// The pages that earlier audits read, and the file of `--state`, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     known: HashMap<String, List<Value>>,
@@ -82,10 +85,11 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the file, or creates it for an audit that begins at `now`. Returns the journal and when its audit began.
+    /// Opens the file, or creates it for an audit that begins at `now`. Returns the journal, and the time at
+    /// which its audit began.
     ///
     /// # Errors
-    /// [`EarlyExit`] if the file cannot be used, is in use, or is of another audit.
+    /// [`EarlyExit`] if the file cannot be used, is in use, or belongs to another audit.
     pub(super) fn open(
         path: &Path,
         question: &Question,
@@ -101,7 +105,7 @@ impl Journal {
         let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
         let mut file = locked.map_err(|_| wrong("another audit uses it".into()))?;
         if file.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(wrong("it is no regular file; name another one".into()));
+            return Err(wrong("it is not a regular file; name another file".into()));
         }
         let private = file.set_permissions(Permissions::from_mode(0o600));
         private.map_err(|error| unusable(path, &error))?;
@@ -133,12 +137,12 @@ impl Journal {
         Ok((journal, begun.unwrap_or(now)))
     }
 
-    /// What is known of the list `of`.
+    /// Removes the list `of` from the journal, and returns the part of it that has been read.
     pub(super) fn take<T: DeserializeOwned>(&mut self, of: &str) -> List<T> {
         let known = self.known.remove(of).unwrap_or_default();
         let items = known.items.into_iter();
         let items: Result<_, _> = items.map(serde_json::from_value).collect();
-        // A list without the fields of this version is read again from its first page.
+        // Items that this version cannot read are dropped, and the list is read again from its first page.
         let whole = |items| List {
             items,
             next: known.next,
@@ -147,10 +151,11 @@ impl Journal {
         items.map(whole).unwrap_or_default()
     }
 
-    /// Keeps a page of the list `of`. If the list `restarts` with it, the pages kept before are ignored.
+    /// Writes a page of the list `of` to the file. If the list `restarts` with this page, its earlier pages
+    /// are ignored.
     ///
     /// # Errors
-    /// [`EarlyExit`] if it cannot be written.
+    /// [`EarlyExit`] if the file cannot be written.
     pub(super) fn keep<T: Serialize>(
         &mut self,
         of: &str,
@@ -171,7 +176,7 @@ impl Journal {
         })
     }
 
-    /// The file, if there is one.
+    /// Returns the path of the file, if there is one.
     pub(super) fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(|(path, _)| path.as_path())
     }
@@ -191,11 +196,11 @@ fn unusable(path: &Path, error: &Error) -> EarlyExit {
     (Exit::CANNOT_WRITE, text)
 }
 
-/// Checks that the file is of the audit that is `asked` for, and returns when it began.
+/// Checks that the file belongs to the audit that is `asked` for. Returns the time at which that audit began.
 fn check(header: &str, asked: &Question) -> Result<u64, String> {
     let header: Header = serde_json::from_str(header).map_err(|_| NO_STATE.to_owned())?;
     if header.lockstep_audit != VERSION {
-        return Err("it is of another version of lockstep; name another file".into());
+        return Err("another version of lockstep wrote it; name another file".into());
     }
     match header.question.differs(asked) {
         Some(why) => Err(format!("{why}; name another file, or delete this one")),
@@ -203,7 +208,7 @@ fn check(header: &str, asked: &Question) -> Result<u64, String> {
     }
 }
 
-/// Reads the pages; `None` if a line is none.
+/// Reads the pages; `None` if a line is not a page.
 fn known<'a>(lines: impl Iterator<Item = &'a str>) -> Option<HashMap<String, List<Value>>> {
     let mut known = HashMap::new();
     for line in lines {
@@ -226,7 +231,8 @@ impl Entry {
 }
 
 impl Question {
-    /// What differs between the question of the file and `asked`.
+    /// Returns what differs between this question, which is in the file, and `asked`; `None` if nothing
+    /// differs.
     fn differs(&self, asked: &Self) -> Option<String> {
         let pairs = [
             ("the Region", &self.region, &asked.region),
@@ -241,6 +247,6 @@ impl Question {
             return Some(format!("its audit has --since {}s", self.since_seconds));
         }
         let selects = (&self.names, &self.prefix) == (&asked.names, &asked.prefix);
-        (!selects).then(|| "its audit is of other state machines".into())
+        (!selects).then(|| "its audit selects other state machines".into())
     }
 }

@@ -1,4 +1,4 @@
-//! Ticks of schedules after which no run started.
+//! Finds the ticks of schedules after which no run started.
 //!
 //! ```text
 //!  ticks   |02:00          |03:00          |04:00          |05:00
@@ -6,8 +6,8 @@
 //!            of 02:00                        of 04:00, and late of 03:00
 //! ```
 //!
-//! A start belongs to the latest tick before it, and a start that is left over to a tick before that had none: both services
-//! deliver again for up to a day
+//! A start belongs to the latest tick before it. A further start after the same tick belongs to an earlier
+//! tick that had no start, because both services deliver again for up to a day
 //! (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_RetryPolicy.html>,
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-retry-policy.html>).
 
@@ -15,40 +15,42 @@ use super::overlap::TOGETHER;
 use super::schedule::{Schedule, rate};
 use std::collections::BTreeMap;
 
-/// Most ticks of a schedule that are looked at: a minute's for 90 days.
+/// Maximum number of ticks of a schedule that are examined: one each minute for 90 days.
 const MOST_TICKS: usize = 129_600;
 
-/// Longest time in which a tick is delivered again.
+/// Longest time for which a tick is delivered again, in milliseconds: a day.
 const LATE: u64 = 86_400_000;
 
-/// Time that a delivery takes at most, beside its flexible window: Scheduler keeps to the minute.
+/// Longest time from a tick to its start, beside the flexible time window, in milliseconds. EventBridge
+/// Scheduler is accurate to a minute.
 const DELIVERY: u64 = 120_000;
 
-/// The shortest rate whose missed ticks show: a start may be as much as a minute off.
+/// Shortest interval of a rate for which missed ticks are reported, in milliseconds: a start may be up to a
+/// minute off.
 const RATE_MIN: u64 = 300_000;
 
 /// The ticks of a state machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ticks {
-    /// How many there were.
+    /// Number of ticks.
     pub(super) count: usize,
-    /// How many had their start only after the next tick.
+    /// Number of ticks whose start came only after the next tick.
     pub(super) late: usize,
-    /// Those without a start, by their times, with the schedules that ticked then. Where one of several had a start, which
-    /// one is not known.
+    /// The ticks without a start, by their times, with the schedules that ticked at that time. If only some
+    /// of several ticks at one time had a start, it is not known which of them.
     pub(super) missed: BTreeMap<u64, Missed>,
 }
 
-/// Ticks at one time, of which some had no start.
+/// Ticks at one time, of which some or all had no start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Missed {
-    /// How many had none.
+    /// Number of these ticks that had no start.
     pub(super) count: usize,
-    /// The schedules that ticked.
+    /// The schedules that ticked at that time.
     pub(super) schedules: Vec<String>,
 }
 
-/// A tick, by the time until which a start is its own.
+/// A tick, with the time before which its start has to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tick {
     at: u64,
@@ -66,7 +68,8 @@ pub(super) fn ticks(schedules: &[Schedule], starts: &[u64], since: u64, until: u
         let begin = known_since(schedule, starts, since);
         let pending = until.saturating_sub(schedule.flexible + DELIVERY);
         let times = match schedule.expression.as_deref().and_then(rate) {
-            // Its ticks count from the start before. Beside another schedule that may be one of the other.
+            // The ticks of a rate are counted from the start before. Beside another schedule, that start may
+            // belong to the other one, so the ticks are not known.
             Some(every) if enabled.len() == 1 && every >= RATE_MIN => {
                 paced(starts, every, begin, until)
             }
@@ -95,8 +98,9 @@ pub(super) fn ticks(schedules: &[Schedule], starts: &[u64], since: u64, until: u
     }
 }
 
-/// Since when the ticks of a schedule are known: since its last change. A rule does not tell when it was changed, so its
-/// ticks are known from the first start on.
+/// Returns the time from which the ticks of a schedule are known: its last change, but not before `since`.
+/// For a rule, EventBridge returns no time of its last change, so its ticks are known from the first start
+/// on.
 fn known_since(schedule: &Schedule, starts: &[u64], since: u64) -> u64 {
     match (schedule.changed, starts.first()) {
         (Some(changed), _) => changed.max(since),
@@ -105,7 +109,8 @@ fn known_since(schedule: &Schedule, starts: &[u64], since: u64) -> u64 {
     }
 }
 
-/// The ticks of a rate: each start from `begin` on, and between two starts as many as fit.
+/// Returns the ticks of a rate: each start from `begin` on, and between two starts, and after the last one,
+/// as many ticks as fit.
 fn paced(starts: &[u64], every: u64, begin: u64, end: u64) -> Vec<u64> {
     let mut ticks: Vec<u64> = Vec::new();
     for start in starts.iter().copied().filter(|start| *start >= begin) {
@@ -114,7 +119,7 @@ fn paced(starts: &[u64], every: u64, begin: u64, end: u64) -> Vec<u64> {
         {
             ticks.push(next);
         }
-        // A start soon after the one before is no tick of its own.
+        // A start less than half an interval after the last tick is not a tick.
         if ticks.last().is_none_or(|last| start > last + every / 2) {
             ticks.push(start);
         }
@@ -127,10 +132,11 @@ fn paced(starts: &[u64], every: u64, begin: u64, end: u64) -> Vec<u64> {
     ticks
 }
 
-/// Gives each start to the latest open tick. Returns the ticks without a start and the starts without a tick.
+/// Assigns each start to the latest tick that is still open. Returns the ticks without a start, and the
+/// starts without a tick.
 ///
-/// A start within a second of the start before counts as its second delivery. It is not returned, as it would make up for
-/// a missed tick.
+/// A start without a tick that came within a second of the start before counts as a second delivery of the
+/// same tick. It is not returned, because it must not make up for a missed tick.
 fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
     let (mut missed, mut spare, mut open) = (Vec::new(), Vec::new(), Vec::<Tick>::new());
     let mut coming = ticks.iter().copied().peekable();
@@ -153,7 +159,8 @@ fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
     (missed, spare)
 }
 
-/// Removes the ticks that a later start without a tick may be of.
+/// Removes from `missed` a tick for each start in `spare` that may be its late delivery: one that came up to
+/// [`LATE`] after the tick.
 fn made_up(missed: &mut Vec<Tick>, spare: Vec<u64>) {
     for start in spare {
         let fits = |tick: &Tick| tick.at < start && start <= tick.at + LATE;
@@ -182,7 +189,7 @@ mod tests {
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
 
-    /// A schedule that was changed last before all time.
+    /// Returns a schedule whose last change was before all ticks.
     fn schedule(name: &str, expression: &str) -> Schedule {
         Schedule {
             name: name.into(),
@@ -198,7 +205,8 @@ mod tests {
         }
     }
 
-    /// The hours of the ticks that were missed in the first `days` days, and how many were late.
+    /// Returns the hours of the ticks that were missed in the first `days` days, and the number of late
+    /// ticks.
     fn missed(schedules: &[Schedule], starts: &[u64], days: u64) -> (Vec<u64>, usize) {
         let found = ticks(schedules, starts, 0, days * DAY);
         (
@@ -257,7 +265,7 @@ mod tests {
         assert_eq!(found.missed, [(2 * HOUR, expected)].into());
     }
 
-    /// Of a schedule beside it, the starts are nearer to its own ticks.
+    /// Each start is nearer to a tick of its own schedule than to a tick of the other.
     #[test]
     fn a_missed_tick_is_named_by_its_own_time_beside_another_schedule() {
         let two = [

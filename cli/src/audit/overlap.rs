@@ -1,6 +1,6 @@
-//! How often runs of one state machine overlapped.
+//! Measures how the runs of one state machine overlapped.
 //!
-//! A run ends before another one begins at the same millisecond: the two do not overlap.
+//! Two runs do not overlap if one ends in the millisecond in which the other begins.
 
 use super::run::Span;
 
@@ -10,15 +10,15 @@ pub(super) const TOGETHER: u64 = 1_000;
 /// The overlaps of the runs of one state machine.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Overlaps {
-    /// Runs that started while another one ran, each with the run that it met, by their indexes.
+    /// Runs that started while another run was running, each with the run that it met, by their indexes.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// Time in which two or more ran, in milliseconds.
+    /// Time in which two or more runs were running, in milliseconds.
     pub(super) millis: u64,
-    /// Most runs at the same time.
+    /// Largest number of runs at the same time.
     pub(super) most: usize,
 }
 
-/// From `at` until the next step, `running` runs ran.
+/// A change in the number of runs: from `at` until the next step, `running` runs were running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) at: u64,
@@ -37,7 +37,8 @@ pub(super) fn overlaps(spans: &[Span]) -> Overlaps {
     }
 }
 
-/// The run that ends last of those before it is the one that a start can meet.
+/// Returns each run that started while another run was running, with that other run. If a start meets any
+/// earlier run, it meets the one of them that ends last, so only that one is compared.
 fn pairs(spans: &[Span]) -> Vec<(usize, usize)> {
     let mut last: Option<usize> = None;
     let mut found = Vec::new();
@@ -54,7 +55,7 @@ fn pairs(spans: &[Span]) -> Vec<(usize, usize)> {
     found
 }
 
-/// How many runs ran, as it changed over time; the last step has none.
+/// Returns the number of runs that were running, as steps over time. In the last step no run is running.
 pub(super) fn steps(spans: &[Span]) -> Vec<Step> {
     let lasting = spans.iter().filter(|span| span.length() > 0);
     let (mut starts, mut ends): (Vec<_>, Vec<_>) =
@@ -82,7 +83,7 @@ pub(super) fn doubled(overlaps: &Overlaps, spans: &[Span]) -> usize {
     overlaps.pairs.iter().filter(together).count()
 }
 
-/// Counts the starts within a second of the start before.
+/// Counts the starts that followed the start before within a second.
 pub(super) fn doubles(spans: &[Span]) -> usize {
     let together = |pair: &&[Span]| pair[1].start - pair[0].start <= TOGETHER;
     spans.windows(2).filter(together).count()
@@ -99,7 +100,7 @@ pub(super) mod tests {
         pairs.into_iter().map(span).collect()
     }
 
-    /// Random runs, drawn from `seed`: some end at once, some start together.
+    /// Draws random runs from `seed`. Some of them last 0 ms, and some start together.
     pub(in crate::audit) fn drawn(seed: u64) -> Vec<Span> {
         let mut random = fastrand::Rng::with_seed(seed);
         let count = random.usize(0..12);
@@ -111,7 +112,7 @@ pub(super) mod tests {
         spans_of(&pairs)
     }
 
-    /// Counts at each millisecond who runs.
+    /// Computes the figures by counting, for each millisecond, the runs that are running.
     fn counted(spans: &[Span]) -> (usize, u64, usize) {
         let running = |at: u64| {
             let runs = spans.iter().filter(|s| (s.start..s.end).contains(&at));

@@ -1,18 +1,19 @@
-//! The pace of requests to one service: a token bucket, as those that AWS throttles by.
+//! The pace of requests to one service: a token bucket, like those by which AWS throttles requests.
 
 use crate::platform::clock::Instant;
 use std::time::Duration;
 
-/// Slowest pace that throttling leads to, in requests per second.
+/// Slowest pace to which throttling leads, in requests per second.
 const SLOWEST: f64 = 0.2;
 
-/// How fast requests may follow each other.
+/// The pace at which requests may follow each other.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Requests per second.
     rate: f64,
-    /// Most requests at once, after a pause.
+    /// Maximum number of requests at once, after a pause.
     burst: f64,
+    /// Requests that may be sent at once at the time `at`; negative if requests are waiting.
     left: f64,
     at: Instant,
 }
@@ -34,14 +35,14 @@ impl Pace {
         (Instant::now() + wait).reached().await;
     }
 
-    /// Halves the pace, after a request that was throttled.
+    /// Halves the pace and ends the burst, after a request that was throttled.
     pub(super) fn slow_down(&mut self) {
         self.rate = (self.rate / 2.0).max(SLOWEST.min(self.rate));
         self.burst = 1.0;
         self.left = 0.0;
     }
 
-    /// Takes a request out of the bucket at `now`, and returns how long it has to wait.
+    /// Takes a request out of the bucket at `now`, and returns how long the request has to wait.
     fn take(&mut self, now: Instant) -> Duration {
         let passed = now.millis().saturating_sub(self.at.millis());
         let filled = Duration::from_millis(passed).as_secs_f64() * self.rate;

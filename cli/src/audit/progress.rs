@@ -1,20 +1,20 @@
-//! The progress of an audit, on standard error: one line that is rewritten on a terminal, and a line every ten seconds
-//! elsewhere.
+//! The progress of an audit, on standard error. On a terminal it is one line that is rewritten; elsewhere a
+//! line is printed every ten seconds.
 
 use crate::log;
 use crate::platform::clock::Instant;
 use std::io::{IsTerminal, stderr};
 
-/// Least time between two lines that are no terminal's, in milliseconds.
+/// Least time between two lines if standard error is not a terminal, in milliseconds.
 const LINES: u64 = 10_000;
-/// Least time between two changes of a terminal's line, in milliseconds.
+/// Least time between two changes of the line on a terminal, in milliseconds.
 const CHANGES: u64 = 200;
 
-/// Goes to the begin of the line and clears it
+/// Moves the cursor to the beginning of the line and clears the line
 /// (<https://en.wikipedia.org/wiki/ANSI_escape_code#Control_Sequence_Introducer_commands>).
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// Says how far an audit is.
+/// Shows how far an audit is.
 #[derive(Debug)]
 pub(super) struct Progress {
     is_terminal: bool,
@@ -31,7 +31,8 @@ impl Progress {
         }
     }
 
-    /// Shows `text`, unless something was shown a moment ago.
+    /// Shows `text`, unless a text was shown less than [`CHANGES`] ago on a terminal, or less than [`LINES`]
+    /// ago elsewhere.
     pub(super) fn show(&mut self, text: impl FnOnce() -> String) {
         let passed = Instant::now().millis().saturating_sub(self.shown.millis());
         if passed < if self.is_terminal { CHANGES } else { LINES } {

@@ -1,4 +1,5 @@
-//! Reads an account: state machines, what starts them, and their runs, list by list and page by page.
+//! Reads an account, list by list and page by page: its state machines, the schedules and rules that start
+//! them, and their runs.
 
 use super::api::{Api, CallError};
 use super::client::{Client, Listed, Page, Rule};
@@ -13,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 
-/// Reads lists, at the pace of the clients, and keeps their pages.
+/// Reads lists at the pace of the clients, and keeps their pages in the journal.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) client: Client,
@@ -23,10 +24,12 @@ pub(super) struct Reader {
     runs: usize,
 }
 
-/// Why a list is not read.
+/// Why a list was not read.
 enum Unread {
-    /// What it is of was denied, or is gone.
+    /// The call was denied, the resource is gone, or the pagination token was refused twice. The audit leaves
+    /// this list out and continues.
     Left(CallError),
+    /// The audit ends.
     Exit(EarlyExit),
 }
 
@@ -50,8 +53,8 @@ impl Reader {
     /// Reads all that the report needs.
     ///
     /// # Errors
-    /// [`EarlyExit`] if Step Functions cannot be reached or does not list the state machines, if a state machine that was
-    /// named does not exist, or if the state cannot be written.
+    /// [`EarlyExit`] if Step Functions cannot be reached or does not list the state machines, if a state
+    /// machine that `args` names does not exist, or if the file of `--state` cannot be written.
     pub(super) async fn read(
         &mut self,
         args: &AuditArgs,
@@ -78,7 +81,8 @@ impl Reader {
                         format!("{} is denied: {why}", Api::ListExecutions.action())
                     }
                     Err(Unread::Left(CallError::StaleToken)) => {
-                        "its list could not be read to the end: its token was refused twice".into()
+                        "the list of its executions could not be read to the end: the pagination token was refused twice"
+                            .into()
                     }
                     Err(Unread::Left(_)) => "deleted while the audit ran".into(),
                     Err(Unread::Exit(exit)) => return Err(exit),
@@ -100,7 +104,7 @@ impl Reader {
         })
     }
 
-    /// The state machines that `args` select.
+    /// Reads the state machines that `args` select.
     async fn machines(
         &mut self,
         args: &AuditArgs,
@@ -117,7 +121,7 @@ impl Reader {
                 Unread::Left(CallError::Denied(why)) => {
                     format!("{} is denied: {why}", api.action())
                 }
-                Unread::Left(_) => format!("{}: no answer of use", api.action()),
+                Unread::Left(_) => format!("{} returned no usable list", api.action()),
             };
             (Exit::UNAVAILABLE, text)
         })?;
@@ -137,7 +141,7 @@ impl Reader {
         Ok(all)
     }
 
-    /// The runs of a state machine that started in the window, and some before it.
+    /// Reads the runs of a state machine that started in the window, and some that started before it.
     async fn runs(&mut self, machine: &str, since: u64, doing: &str) -> Result<Vec<Run>, Unread> {
         let fetch = async |client: &mut Client, token| client.runs(machine, token).await;
         let is_before = |page: &Page<Run>| reach_back(&page.items, since);
@@ -145,7 +149,7 @@ impl Reader {
         self.list(&of, doing, fetch, is_before).await
     }
 
-    /// The rules of the default bus that start one of `machines`.
+    /// Reads the rules of the default event bus that start one of `machines`.
     async fn rules(&mut self, machines: &HashSet<String>) -> Result<Vec<Schedule>, EarlyExit> {
         let fetch = async |client: &mut Client, token| client.rules(token).await;
         let rules = self.list("rules", "rules", fetch, |_| false).await;
@@ -175,7 +179,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The schedules of the Scheduler that start one of `machines`.
+    /// Reads the schedules of EventBridge Scheduler that start one of `machines`.
     async fn schedules(&mut self, machines: &HashSet<String>) -> Result<Vec<Schedule>, EarlyExit> {
         let fetch = async |client: &mut Client, token| client.schedules(token).await;
         let listed = self.list("schedules", "schedules", fetch, |_| false).await;
@@ -204,7 +208,9 @@ impl Reader {
         Ok(found)
     }
 
-    /// Reads the list `of`, up to a page that is `enough`. What the journal has of it is not asked for again.
+    /// Reads the list `of`, up to a page for which `enough` returns true. Pages that the journal contains are
+    /// not requested again. If the pagination token has expired, the list is read once more from its first
+    /// page.
     async fn list<T: Serialize + DeserializeOwned>(
         &mut self,
         of: &str,
@@ -245,7 +251,8 @@ impl Reader {
         Ok(list.items)
     }
 
-    /// The list; nothing of one that is denied, which the report tells once.
+    /// Returns the items of a list. A list that is denied counts as empty, and the report names the denied
+    /// action once.
     fn unless_denied<T>(
         &mut self,
         api: Api,
@@ -264,13 +271,13 @@ impl Reader {
                 }
                 Ok(Vec::new())
             }
-            // A rule or a schedule that was deleted meanwhile starts nothing.
+            // A rule or a schedule that was deleted during the audit starts nothing.
             Err(Unread::Left(_)) => Ok(Vec::new()),
         }
     }
 }
 
-/// What a report lacks if `api` is denied.
+/// Returns what the report lacks if `api` is denied.
 fn lacks(api: Api) -> &'static str {
     match api {
         Api::ListRules | Api::ListTargetsByRule => {

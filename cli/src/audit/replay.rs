@@ -1,21 +1,21 @@
-//! What a lock of one permit would have done with runs that have been.
+//! Computes what a lock with one permit would have done with past runs.
 //!
-//! A replay takes the starts and the durations as they were recorded: a run that waits takes as long later, and a run
-//! is stopped at once.
+//! A replay uses the recorded starts and durations. It assumes that a run that waits takes as long when it
+//! begins later, and that a run that is replaced stops at once.
 
 use super::run::Span;
 
-/// Fewest runs that show whether a queue grows.
+/// Least number of runs that show whether a queue grows.
 const TREND: usize = 12;
 
 /// What each overlap policy would have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Replay {
-    /// `skip`: runs that would have been skipped.
+    /// Under `skip`: runs that would have been skipped.
     pub(super) skipped: usize,
-    /// `queue`.
+    /// Under `queue`: the waits.
     pub(super) queue: Queue,
-    /// `replace`: runs that would have been stopped by the next one.
+    /// Under `replace`: runs that would have been stopped for the next run.
     pub(super) stopped: usize,
 }
 
@@ -26,9 +26,10 @@ pub(super) struct Queue {
     pub(super) waited: usize,
     /// The longest wait, in milliseconds.
     pub(super) longest_wait: u64,
-    /// Most runs that would have waited at the same time.
+    /// Largest number of runs that would have waited at the same time.
     pub(super) longest: usize,
-    /// Whether waits got longer and longer, and the queue did not empty in the last third of the runs.
+    /// Whether the queue would have kept growing: the mean wait grew from each third of the runs to the next,
+    /// and each run of the last third waited.
     pub(super) grows: bool,
 }
 
@@ -56,7 +57,8 @@ fn skipped(spans: &[Span]) -> usize {
 
 fn queue(spans: &[Span]) -> Queue {
     let mut free_from = 0;
-    // The times at which the runs begin never decrease, so those that still wait are at the end of the list.
+    // The times at which the runs begin never decrease, so the runs that are still waiting are at the end of
+    // the list.
     let mut begins: Vec<u64> = Vec::with_capacity(spans.len());
     let mut waits: Vec<u64> = Vec::with_capacity(spans.len());
     let mut longest = 0;
@@ -76,7 +78,8 @@ fn queue(spans: &[Span]) -> Queue {
     }
 }
 
-/// Whether no run of the last third began without a wait, and waits grew from each third to the next.
+/// Returns whether each run of the last third waited, and the mean wait grew from each third of the runs to
+/// the next.
 fn grows(waits: &[u64]) -> bool {
     if waits.len() < TREND {
         return false;
@@ -99,7 +102,8 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// Plays a lock of one permit by the millisecond. A run that lasts no time passes through a free lock.
+    /// Simulates a lock with one permit, millisecond by millisecond. A run with a duration of 0 ms passes
+    /// through a free lock.
     fn played(spans: &[Span]) -> (usize, usize, u64, usize) {
         let (mut skipped, mut skip_until) = (0, 0);
         let mut waiting = VecDeque::<usize>::new();
@@ -107,7 +111,7 @@ mod tests {
         let mut next = 0;
         let mut at = 0;
         while next < spans.len() || !waiting.is_empty() {
-            // A permit that gets free goes to those that wait before it goes to those that come.
+            // A permit that becomes free goes to a waiting run before it goes to a run that starts now.
             while let Some(&first) = waiting.front()
                 && busy_until <= at
             {

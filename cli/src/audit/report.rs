@@ -14,27 +14,27 @@ use super::schedule::{Interval, Schedule};
 use fields::{Endings, Example, MissedTick, Overlapping, Queued, Replace, Skip};
 use lockstep::domain::{Timestamp, rfc3339};
 
-/// Overlapping runs that the report names, for each state machine.
+/// Maximum number of overlapping runs that the report names for each state machine.
 const EXAMPLES: usize = 5;
 
-/// Times of missed ticks that the report names, for each state machine.
+/// Maximum number of times of missed ticks that the report names for each state machine.
 const MISSED: usize = 100;
 
 /// Part of the name that CloudFormation gives exclusive-run: the logical ID in the template of Lockstep.
 const EXCLUSIVE_RUN: &str = "ExclusiveRunStateMachine";
 
-/// What no audit of executions can see, for people.
+/// What no audit of executions can see, as sentences.
 pub(super) const UNSEEN: [&str; 6] = [
-    "Work that no workflow starts: tasks that a schedule or a service runs directly, and cron inside of a container.",
+    "Work that no workflow starts: tasks that a schedule or a service runs directly, and cron inside a container.",
     "Executions of Express state machines, and executions that closed more than 90 days ago.",
-    "Runs that started before the window, also where they ran on into it.",
-    "What started a run: ListExecutions returns no input, so starts by hand and by callers look like those of a schedule, and count as the start of a tick.",
-    "Locks of your own: executions that wait for each other overlap here, and the work that they guard does not.",
+    "Runs that started before the window, even if they were still running in it.",
+    "What started a run: ListExecutions returns no input. So a start by hand or by a caller looks like the start of a tick, and counts as one.",
+    "Locks of your own: executions that wait for such a lock overlap here, although the work that it guards does not.",
     "Other Regions and other accounts.",
 ];
 
 impl Report {
-    /// Computes the figures of all that was read.
+    /// Computes the figures from all that was read.
     pub(super) fn of(found: Found) -> Self {
         let window = found.window;
         let mut machines: Vec<Audited> = found
@@ -64,13 +64,14 @@ impl Report {
         }
     }
 
-    /// The state machines that something is said of: runs overlapped, or ticks had no start.
+    /// Returns the state machines that the report describes: those whose runs overlapped, or whose ticks had
+    /// no start.
     pub(super) fn notable(&self) -> impl Iterator<Item = &Audited> {
         let all = self.state_machines.iter();
         all.filter(|machine| machine.has_overlaps() || machine.ticks.missed > 0)
     }
 
-    /// The state machines whose runs overlapped, without exclusive-run.
+    /// Returns the state machines whose runs overlapped, without exclusive-run.
     pub(super) fn overlapping(&self) -> impl Iterator<Item = &Audited> {
         let all = self.state_machines.iter();
         all.filter(|machine| machine.has_overlaps())
@@ -78,7 +79,8 @@ impl Report {
 }
 
 impl Audited {
-    /// Whether its runs overlapped. Those of exclusive-run do while they wait.
+    /// Returns whether its runs overlapped. exclusive-run does not count, because its runs overlap while they
+    /// wait.
     pub(super) fn has_overlaps(&self) -> bool {
         self.overlaps.runs > 0 && !self.is_exclusive_run
     }
@@ -155,7 +157,7 @@ fn endings(runs: &[Run]) -> Endings {
     endings
 }
 
-/// The durations of the runs that are `wanted`, sorted.
+/// Returns the durations of the runs for which `wanted` returns true, sorted.
 fn lengths_of(runs: &[Run], spans: &[Span], wanted: impl Fn(&Run) -> bool) -> Vec<u64> {
     let wanted = runs.iter().zip(spans).filter(|(run, _)| wanted(run));
     let mut lengths: Vec<u64> = wanted.map(|(_, span)| span.length()).collect();
@@ -231,12 +233,12 @@ fn replayed(replay: Replay) -> Replayed {
     }
 }
 
-/// Seconds with their milliseconds, exact for 285,000 years.
+/// Converts milliseconds to seconds. The result is exact for 285,000 years.
 pub(super) fn seconds(millis: u64) -> f64 {
     millis as f64 / 1_000.0
 }
 
-/// RFC 3339 in UTC.
+/// Formats a time as RFC 3339 in UTC.
 pub(super) fn time(millis: u64) -> String {
     rfc3339(Timestamp::from_millis(millis))
 }
@@ -246,7 +248,8 @@ pub(super) mod tests {
     use super::super::found::{Denied, NotSeen, Window};
     use super::*;
 
-    /// The report of state machines by name, number of runs a second apart, and the length of each run.
+    /// Returns the report of state machines that are given by their name, the number of their runs, which
+    /// start 1.1 s apart, and the length of each run in milliseconds.
     pub(in crate::audit) fn account(machines: &[(&str, u64, u64)]) -> Report {
         let machine = |&(name, count, length): &(&str, u64, u64)| {
             let run = |n: u64| Run {

@@ -1,4 +1,4 @@
-//! The runs of a state machine, and the times that they took.
+//! The runs of a state machine, and their times.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Status {
     }
 }
 
-/// The time of a run: from `start`, and up to but not including `end`.
+/// The time of a run: from `start` up to but not including `end`, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u64,
@@ -53,7 +53,8 @@ impl Span {
     }
 }
 
-/// Sorts `runs` by their start and drops those outside of the window, and a run that two pages had.
+/// Sorts `runs` by their start. Drops the runs that started outside the window, and repetitions of a run that
+/// two pages contained.
 pub(super) fn within(mut runs: Vec<Run>, since: u64, until: u64) -> Vec<Run> {
     runs.retain(|run| (since..=until).contains(&run.start));
     runs.sort_by(|one, other| (one.start, &one.name).cmp(&(other.start, &other.name)));
@@ -61,17 +62,18 @@ pub(super) fn within(mut runs: Vec<Run>, since: u64, until: u64) -> Vec<Run> {
     runs
 }
 
-/// Whether no run that is listed behind `runs` can have started at `since` or later: one of them had ended before.
+/// Returns whether one of `runs` ended before `since`. Then no run that is listed after them can have started
+/// at `since` or later.
 ///
-/// ListExecutions lists the latest first, and does not say whether by starts, redrives or ends
-/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html>). The start of a run would not
-/// tell: a redriven one may be listed long after it.
+/// ListExecutions lists the latest runs first, but does not document whether by start, redrive or end
+/// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html>). The start of a
+/// run is no criterion, because a redriven run may be listed long after its start.
 pub(super) fn reach_back(runs: &[Run], since: u64) -> bool {
     let mut ends = runs.iter().filter_map(|run| run.stop);
     ends.any(|end| end < since)
 }
 
-/// The times of `runs`. A run that still runs lasts until `now`.
+/// Returns the times of `runs`. A run that is still running lasts until `now`.
 pub(super) fn spans(runs: &[Run], now: u64) -> Vec<Span> {
     let span = |run: &Run| Span {
         start: run.start,
@@ -80,7 +82,8 @@ pub(super) fn spans(runs: &[Run], now: u64) -> Vec<Span> {
     runs.iter().map(span).collect()
 }
 
-/// Returns the value below or at which `percent` per cent of `sorted` are, by nearest rank.
+/// Returns the percentile `percent` of `sorted` by the nearest-rank method, which is a value that occurs;
+/// `None` if `sorted` is empty.
 pub(super) fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.max(1) - 1).copied()

@@ -1,7 +1,7 @@
 //! The schedules that start a state machine, and the intervals between their ticks.
 //!
-//! EventBridge's cron expressions are those of Quartz with a field for the year and none for seconds; its rules tick in
-//! UTC, its Scheduler in any time zone
+//! The cron expressions of EventBridge are those of Quartz, with a field for the year and without one for
+//! seconds. Rules tick in UTC, and schedules of EventBridge Scheduler in any time zone
 //! (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html>,
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html>).
 
@@ -12,35 +12,37 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
-/// Most ticks of a schedule that are looked at: a minute's for a week.
+/// Maximum number of ticks of a schedule that are examined: one each minute for a week.
 const MOST_TICKS: usize = 10_080;
-/// Time after the window in which ticks are looked at, in milliseconds: two years have each gap of a year.
+/// Time after the window in which ticks are examined too, in milliseconds: two years, which contain every gap
+/// of up to a year.
 const AHEAD: u64 = 2 * 366 * 86_400_000;
 
 /// What starts a state machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Schedule {
-    /// The name; of the Scheduler with its group.
+    /// The name of the rule, or the group and the name of the schedule.
     pub(super) name: String,
     pub(super) source: Source,
     /// ARN of the state machine, without version or alias.
     pub(super) machine: String,
-    /// `rate(…)`, `cron(…)` or `at(…)`; `None` for a rule that matches events alone.
+    /// `rate(…)`, `cron(…)` or `at(…)`; `None` for a rule that only matches events.
     pub(super) expression: Option<String>,
     /// IANA name; `None` is UTC.
     pub(super) timezone: Option<String>,
     pub(super) enabled: bool,
-    /// Milliseconds since 1970 before which it does not tick.
+    /// Time before which it does not tick, in milliseconds since 1970.
     pub(super) from: Option<u64>,
-    /// Milliseconds since 1970 after which it does not tick.
+    /// Time after which it does not tick, in milliseconds since 1970.
     pub(super) to: Option<u64>,
-    /// Milliseconds since 1970 of its last change; `None` for a rule, which does not tell it.
+    /// Time of its last change, in milliseconds since 1970; `None` for a rule, for which EventBridge does not
+    /// return it.
     pub(super) changed: Option<u64>,
-    /// Milliseconds after a tick within which it starts the state machine.
+    /// The flexible time window: the state machine starts within this time after a tick, in milliseconds.
     pub(super) flexible: u64,
 }
 
-/// Which service a schedule is one of.
+/// The service that a schedule belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Source {
@@ -50,7 +52,8 @@ pub(super) enum Source {
     Scheduler,
 }
 
-/// The intervals between ticks, in milliseconds; the longest with the flexible window of the schedule.
+/// The shortest and the longest interval between two ticks, in milliseconds. The longest includes the
+/// flexible time window of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) shortest: u64,
@@ -58,15 +61,15 @@ pub(super) struct Interval {
 }
 
 impl Schedule {
-    /// Whether it ticks at the time `now`: it is enabled, has begun and has not ended.
+    /// Returns whether the schedule ticks at the time `now`: it is enabled, has begun and has not ended.
     pub(super) fn is_live(&self, now: u64) -> bool {
         let has_begun = self.from.is_none_or(|from| from <= now);
         let has_ended = self.to.is_some_and(|to| to < now);
         self.enabled && has_begun && !has_ended
     }
 
-    /// The intervals between its ticks from `since` to two years after `until`. `None` for an expression that cannot be read,
-    /// and for one with fewer than two ticks in that time.
+    /// Returns the intervals between the ticks from `since` to two years after `until`; `None` for an
+    /// expression that cannot be read, and for one with fewer than two ticks in that time.
     pub(super) fn interval(&self, since: u64, until: u64) -> Option<Interval> {
         let expression = self.expression.as_deref()?;
         if let Some(every) = rate(expression) {
@@ -75,7 +78,8 @@ impl Schedule {
                 longest: every + self.flexible,
             });
         }
-        // A schedule of some months may have no tick in the window, or none for most of a year.
+        // A schedule that ticks only in some months may have no tick in the window, or none for most of a
+        // year.
         let ticks = self.ticks(since, until + AHEAD, MOST_TICKS);
         let gaps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
         Some(Interval {
@@ -84,8 +88,9 @@ impl Schedule {
         })
     }
 
-    /// The first ticks of a cron expression, or that of a one-time schedule, from `since` to `until`, in milliseconds since 1970; `most` at most. Those of a
-    /// rate are not known: they count from a time that no call returns.
+    /// Returns the first ticks of a cron expression, or the tick of a one-time schedule, from `since` to
+    /// `until`, in milliseconds since 1970; at most `most`. The ticks of a rate are not known, because they
+    /// are counted from a time that no call returns.
     pub(super) fn ticks(&self, since: u64, until: u64, most: usize) -> Vec<u64> {
         let expression = self.expression.as_deref().unwrap_or_default();
         let zone = match self.timezone.as_deref() {
@@ -105,7 +110,7 @@ impl Schedule {
     }
 }
 
-/// The interval of `rate(value unit)`, in milliseconds.
+/// Returns the interval of `rate(value unit)` in milliseconds; `None` for any other expression.
 pub(super) fn rate(expression: &str) -> Option<u64> {
     let inner = expression.strip_prefix("rate(")?.strip_suffix(')')?;
     let (value, unit) = inner.trim().split_once(' ')?;
@@ -119,7 +124,7 @@ pub(super) fn rate(expression: &str) -> Option<u64> {
     value.checked_mul(minutes * 60_000)
 }
 
-/// The time of `at(yyyy-mm-ddThh:mm:ss)`.
+/// Returns the time of `at(yyyy-mm-ddThh:mm:ss)`; `None` for any other expression.
 fn once(expression: &str, zone: &TimeZone) -> Option<u64> {
     let inner = expression.strip_prefix("at(")?.strip_suffix(')')?;
     let time: DateTime = inner.trim().parse().ok()?;
@@ -127,7 +132,7 @@ fn once(expression: &str, zone: &TimeZone) -> Option<u64> {
     u64::try_from(time.timestamp().as_millisecond()).ok()
 }
 
-/// Reads `cron(minutes hours day-of-month month day-of-week year)`.
+/// Parses `cron(minutes hours day-of-month month day-of-week year)`; `None` for any other expression.
 fn cron(expression: &str) -> Option<Cron> {
     let inner = expression.strip_prefix("cron(")?.strip_suffix(')')?;
     let parser = CronParser::builder()
@@ -137,17 +142,19 @@ fn cron(expression: &str) -> Option<Cron> {
         .sloppy_ranges(true)
         .build();
     let mut fields: Vec<&str> = inner.split_whitespace().collect();
-    // The last day of the week, by itself: the library knows it only behind a day.
+    // `L` alone is the last day of the week, Saturday. The library accepts `L` only after a day.
     if let Some(day @ &mut "L") = fields.get_mut(4) {
         *day = "SAT";
     }
     parser.parse(&format!("0 {}", fields.join(" "))).ok()
 }
 
-/// The ticks of `cron` from `first` to `last`. A local time that a change of clocks leaves out has no tick, and one that
-/// comes twice has one, as in the Scheduler
-/// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#daylist-savings-time>). The library moves
-/// the first behind the change, and has both of the second.
+/// Returns the ticks of `cron` from `first` to `last`.
+///
+/// A local time that a change of clocks skips has no tick, and a local time that occurs twice has one tick,
+/// as in EventBridge Scheduler
+/// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#daylist-savings-time>). The
+/// library would move the first to a time after the change, and would return both times of the second.
 fn ticks_of(cron: &Cron, zone: TimeZone, first: u64, last: u64) -> impl Iterator<Item = u64> {
     let begin = i64::try_from(first).ok();
     let begin = begin.and_then(|millis| Timestamp::from_millisecond(millis).ok());

@@ -1,4 +1,4 @@
-//! The report for people, as wide as the terminal.
+//! Formats the report for people, as wide as the terminal.
 
 use super::report::{Audited, Replayed, Report, Scheduled, Ticking};
 use super::text::{counted, fitted, short};
@@ -6,11 +6,11 @@ use crate::operate::screen::{Screen, whole_seconds as whole_second};
 use crate::operate::table::{plain, table};
 use lockstep::contract::is_hidden;
 
-/// Columns of a name in the table.
+/// Width of a name in the table, in columns.
 const NAME: usize = 36;
-/// Columns of a label.
+/// Width of a label, in columns.
 const INDENT: usize = 14;
-/// Missed ticks that are named.
+/// Maximum number of missed ticks that are named.
 const NAMED: usize = 3;
 
 pub(super) const HEADS: [&str; 11] = [
@@ -27,7 +27,7 @@ pub(super) const HEADS: [&str; 11] = [
     "MISSED",
 ];
 
-/// The report as text.
+/// Returns the report as text.
 pub(super) fn text(report: &Report, screen: &Screen) -> String {
     let mut text = format!("{}\n\n", heading(report).join("\n"));
     let rows: Vec<_> = report.state_machines.iter().map(row).collect();
@@ -54,13 +54,13 @@ pub(super) fn text(report: &Report, screen: &Screen) -> String {
     section(
         &mut text,
         screen,
-        "No audit sees",
+        "What no audit sees",
         report.cannot_see.iter().map(|&line| line.to_owned()),
     );
     text
 }
 
-/// How many state machines and runs the report has.
+/// Returns two lines with the number of state machines and of runs in the report.
 pub(super) fn heading(report: &Report) -> [String; 2] {
     let runs = report.state_machines.iter().map(|of| of.runs).sum();
     let machines = counted(report.state_machines.len(), "state machine");
@@ -106,7 +106,7 @@ pub(super) fn row(machine: &Audited) -> [String; 11] {
     ]
 }
 
-/// A name as a cell, cut.
+/// Returns a name as the text of a cell, cut to [`NAME`] columns.
 fn shown(name: &str) -> String {
     fitted(name, NAME).replace(is_hidden, "\u{FFFD}")
 }
@@ -120,7 +120,7 @@ fn detail(screen: &Screen, machine: &Audited) -> String {
     text
 }
 
-/// What is said of a state machine, each with its label.
+/// Returns the lines that describe a state machine, each with its label.
 pub(super) fn lines(machine: &Audited) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if machine.has_overlaps() {
@@ -161,7 +161,7 @@ fn overlaps(machine: &Audited) -> String {
     )
 }
 
-/// How many ticks had no start, and the latest of them.
+/// Describes how many ticks had no start, and names the latest of them.
 pub(super) fn missed_ticks(ticks: &Ticking) -> String {
     let latest = ticks.latest_missed.iter().take(NAMED).map(|tick| {
         let schedules = tick.schedules.join(" or ");
@@ -170,7 +170,7 @@ pub(super) fn missed_ticks(ticks: &Ticking) -> String {
     let latest: Vec<_> = latest.collect();
     let late = match ticks.late {
         0 => String::new(),
-        late => format!(", {late} a late one"),
+        late => format!(", {late} had a late one"),
     };
     let more = match ticks.latest_missed.len() > NAMED {
         true => ", …",
@@ -184,7 +184,7 @@ pub(super) fn missed_ticks(ticks: &Ticking) -> String {
     )
 }
 
-/// What each overlap policy would have done.
+/// Describes what each overlap policy would have done.
 fn replayed(replay: Replayed) -> [(&'static str, String); 3] {
     let Replayed {
         skip,
@@ -210,7 +210,8 @@ fn replayed(replay: Replayed) -> [(&'static str, String); 3] {
     ]
 }
 
-/// A schedule with its expression and interval.
+/// Describes a schedule: its name, expression, time zone and interval, and whether it is disabled or does not
+/// tick.
 pub(super) fn schedule(of: &Scheduled) -> String {
     let expression = of.expression.as_deref().unwrap_or("an event pattern");
     let zone = of.timezone.as_deref().filter(|zone| *zone != "UTC");
@@ -220,7 +221,7 @@ pub(super) fn schedule(of: &Scheduled) -> String {
         .map(|every| format!(", every {}", short(every)));
     let disabled = match (of.enabled, of.ticks) {
         (false, _) => ", disabled",
-        (true, false) => ", not begun or ended",
+        (true, false) => ", has not begun or has ended",
         (true, true) => "",
     };
     format!(
@@ -240,7 +241,7 @@ fn section(text: &mut String, screen: &Screen, title: &str, lines: impl Iterator
     }
 }
 
-/// Appends a line behind its `label`, wrapped.
+/// Appends a line after its `label`, wrapped.
 fn push(text: &mut String, screen: &Screen, label: &str, line: &str) {
     let line = line.replace(is_hidden, "\u{FFFD}");
     text.push_str(&screen.labelled(label, &line));

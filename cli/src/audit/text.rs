@@ -1,6 +1,7 @@
-//! Times and lengths for people.
+//! Formats lengths of time, counts and names for people.
 
-/// A length in its two largest units, such as 1h20m: at most seven characters below a thousand days.
+/// Formats a length of time in its two largest units, such as 1h20m. It has at most seven characters below a
+/// thousand days.
 pub(super) fn short(seconds: f64) -> String {
     let whole = whole(seconds);
     let pair = |large: u64, small: u64, [a, b]: [char; 2]| {
@@ -27,14 +28,14 @@ fn whole_millis(seconds: f64) -> u64 {
     whole((seconds * 1_000.0).round()).max(1)
 }
 
-/// `count` with its noun, such as 1 run, 2 runs.
+/// Returns `count` with its noun, such as "1 run" or "2 runs".
 pub(super) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// `text` in at most `most` columns, with an ellipsis in place of what is left out. A character that is not ASCII counts
-/// as two, as wide ones take.
+/// Cuts `text` to at most `most` columns; an ellipsis replaces the part that is cut. A character that is not
+/// ASCII counts as two columns, the width of a wide character.
 pub(super) fn fitted(text: &str, most: usize) -> String {
     let width = |c: char| if c.is_ascii() { 1 } else { 2 };
     if text.chars().map(width).sum::<usize>() <= most {

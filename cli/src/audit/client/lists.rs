@@ -1,4 +1,4 @@
-//! The lists that an audit reads, page by page.
+//! The calls for the lists that an audit reads. Each call returns one page.
 
 use super::Client;
 use crate::audit::api::{Api, CallError};
@@ -11,19 +11,20 @@ use aws_smithy_types::DateTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A part of a list, and the token for the next one.
+/// One page of a list, and the token for the next page.
 #[derive(Debug)]
 pub(in crate::audit) struct Page<T> {
     pub(in crate::audit) items: Vec<T>,
     pub(in crate::audit) next: Option<String>,
 }
 
-/// A schedule of the Scheduler that may start a state machine: its target is one, or a call of Step Functions.
+/// A schedule of EventBridge Scheduler that may start a state machine: its target is a state machine, or the
+/// universal target for StartExecution.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::audit) struct Listed {
     pub(in crate::audit) group: String,
     pub(in crate::audit) name: String,
-    /// `None`: the input of the call names it.
+    /// The state machine; `None` for the universal target, whose input names the state machine.
     pub(in crate::audit) machine: Option<String>,
 }
 
@@ -36,7 +37,8 @@ pub(in crate::audit) struct Rule {
 }
 
 impl Client {
-    /// <https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListStateMachines.html>
+    /// Lists state machines
+    /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListStateMachines.html>).
     pub(in crate::audit) async fn machines(
         &mut self,
         token: Option<String>,
@@ -58,7 +60,7 @@ impl Client {
         })
     }
 
-    /// The latest executions first
+    /// Lists the executions of a state machine, the latest first
     /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html>).
     pub(in crate::audit) async fn runs(
         &mut self,
@@ -77,7 +79,8 @@ impl Client {
         })
     }
 
-    /// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_ListRules.html>
+    /// Lists the rules of the default event bus, without those that AWS services manage
+    /// (<https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_ListRules.html>).
     pub(in crate::audit) async fn rules(
         &mut self,
         token: Option<String>,
@@ -85,7 +88,7 @@ impl Client {
         let call = self.events.list_rules().set_next_token(token.clone());
         let send = || call.clone().send();
         let page = self.call(Api::ListRules, token.is_some(), send).await?;
-        // Rules that a service manages start no state machine of a user.
+        // Rules that an AWS service manages start no state machine of a user.
         let own = page
             .rules()
             .iter()
@@ -103,7 +106,7 @@ impl Client {
         })
     }
 
-    /// The ARNs of the targets of a rule
+    /// Lists the ARNs of the targets of a rule
     /// (<https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_ListTargetsByRule.html>).
     pub(in crate::audit) async fn targets(
         &mut self,
@@ -122,7 +125,8 @@ impl Client {
         })
     }
 
-    /// <https://docs.aws.amazon.com/scheduler/latest/APIReference/API_ListSchedules.html>
+    /// Lists the schedules that may start a state machine
+    /// (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_ListSchedules.html>).
     pub(in crate::audit) async fn schedules(
         &mut self,
         token: Option<String>,
@@ -146,7 +150,7 @@ impl Client {
         })
     }
 
-    /// The schedule, if it starts a state machine
+    /// Reads a schedule. The page is empty if the schedule starts no state machine
     /// (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_GetSchedule.html>).
     pub(in crate::audit) async fn schedule(
         &mut self,
@@ -181,13 +185,13 @@ impl Client {
 }
 
 impl Listed {
-    /// The name of the schedule, with its group.
+    /// Returns the name of the schedule with its group.
     pub(in crate::audit) fn full_name(&self) -> String {
         format!("{}/{}", self.group, self.name)
     }
 }
 
-/// The window in milliseconds; the Scheduler gives it in minutes.
+/// Returns the flexible time window in milliseconds. EventBridge Scheduler gives it in minutes.
 fn flexible(window: Option<&FlexibleTimeWindow>) -> u64 {
     let minutes = window.and_then(FlexibleTimeWindow::maximum_window_in_minutes);
     minutes
@@ -205,20 +209,20 @@ fn run_of(found: &ExecutionListItem) -> Run {
     }
 }
 
-/// Milliseconds since 1970, rounded: Step Functions sends seconds as a binary fraction, which may be a hair below the
-/// millisecond that it stands for.
+/// Returns milliseconds since 1970, rounded to the nearest. Step Functions sends seconds as a binary
+/// fraction, which may be slightly below the millisecond that it stands for.
 fn millis(time: &DateTime) -> Option<u64> {
     let rounded = (time.as_nanos() + 500_000).div_euclid(1_000_000);
     rounded.try_into().ok()
 }
 
-/// Whether `arn` is the universal target that calls StartExecution
+/// Returns whether `arn` is the universal target that calls StartExecution
 /// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html>).
 fn is_start(arn: &str) -> bool {
     arn.starts_with("arn:") && arn.ends_with(":scheduler:::aws-sdk:sfn:startExecution")
 }
 
-/// The state machine in the input of a universal target.
+/// Returns the state machine in the input of a universal target.
 fn machine_in(input: &str) -> Option<String> {
     let input: Value = serde_json::from_str(input).ok()?;
     machine_of(input["StateMachineArn"].as_str()?)

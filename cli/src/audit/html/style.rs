@@ -1,4 +1,4 @@
-//! The style of the page: one for light and dark, and for narrow screens.
+//! The style of the page. It supports light and dark screens, and narrow ones.
 
 pub(super) const PAGE: &str = "\
 :root{color-scheme:light dark;--ground:#fff;--text:#16191f;--dim:#545b64;--line:#d5dbdb;--panel:#f2f3f3;--link:#0972d3;\

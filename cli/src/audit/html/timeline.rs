@@ -1,4 +1,5 @@
-//! Draws runs as bars. Places are per cent of the width, so that a drawing fits any screen while bars keep their height.
+//! Draws runs as bars. Horizontal positions are percentages, so that a drawing fits any screen while bars
+//! keep their height.
 
 use super::super::overlap::steps;
 use super::super::report::{Audited, Drawn, time};
@@ -8,19 +9,21 @@ use super::view::{Moment, moments, rows, shared, shares};
 use crate::operate::screen::whole_seconds as whole_second;
 use lockstep_operate::widget::html::Html;
 
-/// Parts of the strip.
+/// Number of parts into which the strip divides the window.
 const PARTS: usize = 120;
-/// Heights in pixels: of the strip, of a bar, and from a bar to the next.
+/// Height of the strip, in pixels.
 const STRIP: usize = 18;
+/// Height of a bar, in pixels.
 const BAR: usize = 11;
+/// Distance from a bar to the bar below it, in pixels.
 const ROW: usize = 16;
-/// Most ticks that are drawn in a moment.
+/// Maximum number of ticks that are drawn in a moment.
 const TICKS: usize = 200;
 
 /// Draws the strip of a state machine, and its busiest moments.
 pub(super) fn show(html: &mut Html, machine: &Audited, since: u64, until: u64) {
     let drawn = &machine.drawn;
-    html.line("h3", &[], "When two or more ran");
+    html.line("h3", &[], "When two or more were running");
     strip(html, drawn, since, until);
     let moments = moments(&drawn.spans, since, until);
     let shown = moments.len();
@@ -50,7 +53,7 @@ fn strip(html: &mut Html, drawn: &Drawn, since: u64, until: u64) {
             if share > 0 {
                 let x = percent(part as u64, PARTS as u64);
                 let width = percent(1, PARTS as u64);
-                // A part with a short overlap shows, too.
+                // The least opacity keeps a part with a short overlap visible.
                 let opacity = format!("{:.2}", (share.min(100) as f64 / 100.0).max(0.3));
                 let attributes = [
                     ("class", "shared"),
@@ -124,7 +127,7 @@ fn svg(html: &mut Html, class: &str, height: &str, content: impl FnOnce(&mut Htm
     html.element("svg", &attributes, content);
 }
 
-/// The ends of a drawing, and its length between them.
+/// Shows the times at both ends of a drawing, and the length of time between them.
 fn axis(html: &mut Html, from: u64, to: u64) {
     let end = |millis| whole_second(&time(millis));
     html.element("div", &[("class", "axis")], |html| {
@@ -138,14 +141,14 @@ fn length(millis: u64) -> String {
     short(super::super::report::seconds(millis))
 }
 
-/// The ticks of the enabled cron schedules.
+/// Returns the ticks of the enabled schedules in a moment, at most [`TICKS`].
 fn ticks(drawn: &Drawn, moment: &Moment) -> Vec<u64> {
     let enabled = drawn.schedules.iter().filter(|schedule| schedule.enabled);
     let ticks = enabled.flat_map(|of| of.ticks(moment.from, moment.to, TICKS));
     ticks.take(TICKS).collect()
 }
 
-/// The class of a bar in the style.
+/// Returns the class of a bar in the style.
 fn class(status: Status) -> &'static str {
     match status {
         Status::Succeeded => "succeeded",

@@ -1,32 +1,34 @@
-//! What the page shows of a state machine: the whole time as a strip, and its busiest moments run by run.
+//! Selects what the page shows of a state machine: the whole window as a strip, and its busiest moments run
+//! by run.
 
 use super::super::overlap::{Step, overlaps, steps};
 use super::super::run::Span;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Most moments of a state machine.
+/// Maximum number of moments of a state machine.
 const MOMENTS: usize = 3;
-/// Most runs of a moment.
+/// Maximum number of runs in a moment.
 pub(super) const RUNS: usize = 40;
-/// Most rows of bars; further runs are drawn in the last one.
+/// Maximum number of rows of bars. Further runs are drawn in the last row.
 const ROWS: usize = 12;
 
-/// A time in which runs overlapped, with a margin.
+/// A time in which runs overlapped, with a margin on both sides.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The end of what is drawn: `to` is a margin behind it.
+    /// The end of the runs that are drawn, without the margin.
     end: u64,
     /// The indexes of its runs.
     pub(super) runs: Range<usize>,
-    /// Runs of the same busy time that are not shown.
+    /// Number of runs of the same busy time that are not shown.
     pub(super) left_out: usize,
 }
 
-/// Returns the busiest times of `spans`, which are sorted by their start, in the order of time. None shows time before
-/// `since`, or after `until` in which nothing that is drawn runs.
+/// Returns the busiest moments of `spans`, which are sorted by their start, in the order of time.
+///
+/// The margin of a moment does not reach before `since` or after `until`, unless the runs of the moment do.
 pub(super) fn moments(spans: &[Span], since: u64, until: u64) -> Vec<Moment> {
     let mut busy: Vec<_> = clusters(spans)
         .into_iter()
@@ -49,7 +51,8 @@ pub(super) fn moments(spans: &[Span], since: u64, until: u64) -> Vec<Moment> {
     busy.into_iter().map(moment).collect()
 }
 
-/// The runs without a time between them in which none runs.
+/// Divides `spans` into groups with no gap inside a group: at each time between its first start and its last
+/// end, at least one run is running.
 fn clusters(spans: &[Span]) -> Vec<Range<usize>> {
     let (mut found, mut begin, mut end) = (Vec::new(), 0, 0);
     for (index, span) in spans.iter().enumerate() {
@@ -65,7 +68,7 @@ fn clusters(spans: &[Span]) -> Vec<Range<usize>> {
     found
 }
 
-/// Shows at most [`RUNS`] runs of `cluster`, around the time with the most at once.
+/// Returns a moment with at most [`RUNS`] runs of `cluster`, around the time with the most runs at once.
 fn moment(spans: &[Span], cluster: Range<usize>) -> Moment {
     let count = cluster.len();
     let mut runs = cluster.clone();
@@ -84,7 +87,7 @@ fn moment(spans: &[Span], cluster: Range<usize>) -> Moment {
     let from = spans[runs.start].start;
     let ends = spans[runs.clone()].iter().map(|span| span.end);
     let to = match spans.get(runs.end) {
-        // What follows is not shown, so neither is the time in which it runs.
+        // The next run is not shown, so the moment ends where that run starts.
         Some(next) if runs.end < cluster.end => next.start,
         _ => ends.max().unwrap_or(from),
     };
@@ -99,7 +102,8 @@ fn moment(spans: &[Span], cluster: Range<usize>) -> Moment {
     }
 }
 
-/// The row of each of `spans`: the first in which no run is left, so that no two in a row overlap.
+/// Returns the row of each of `spans`: the first row that is free at its start, so that the runs of a row do
+/// not overlap. Runs that find no free row share the last one.
 pub(super) fn rows(spans: &[Span]) -> Vec<usize> {
     let mut ends: Vec<u64> = Vec::new();
     let row = |span: &Span| {
@@ -114,7 +118,7 @@ pub(super) fn rows(spans: &[Span]) -> Vec<usize> {
     spans.iter().map(row).collect()
 }
 
-/// The times from `from` to `to` in which two or more ran.
+/// Returns the times from `from` to `to` in which two or more runs were running.
 pub(super) fn shared(steps: &[Step], from: u64, to: u64) -> Vec<(u64, u64)> {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for pair in steps.windows(2).filter(|pair| pair[0].running > 1) {
@@ -128,8 +132,8 @@ pub(super) fn shared(steps: &[Step], from: u64, to: u64) -> Vec<(u64, u64)> {
     found
 }
 
-/// The share of each of `count` equal parts of the time from `from` to `to` in which two or more ran, in per cent,
-/// rounded up.
+/// Divides the time from `from` to `to` into `count` equal parts, and returns for each part the percentage of
+/// its time in which two or more runs were running, rounded up.
 pub(super) fn shares(steps: &[Step], from: u64, to: u64, count: usize) -> Vec<u64> {
     let parts = count as u64;
     let whole = (to - from).max(parts);
@@ -221,7 +225,7 @@ mod tests {
 
             let shares = shares(&steps(&spans), 0, 100, 100);
 
-            // Each part is a millisecond: all of it is shared, or none.
+            // Each part is one millisecond, in which the runs overlap all the time or never.
             assert!(
                 shares.iter().all(|share| [0, 100].contains(share)),
                 "{shares:?}"

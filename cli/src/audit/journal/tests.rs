@@ -11,7 +11,7 @@ fn question() -> Question {
     }
 }
 
-/// A file of its own for each test, and what a closed journal has left in it.
+/// Returns the path of a file that is new for each test.
 fn file(test: &str) -> PathBuf {
     let name = format!("lockstep-journal-{}-{test}", std::process::id());
     let path = std::env::temp_dir().join(name);

@@ -11,15 +11,16 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub(in crate::audit) struct Report {
     pub(in crate::audit) region: String,
-    /// RFC 3339.
+    /// The beginning of the window, in RFC 3339.
     pub(in crate::audit) since: String,
+    /// The end of the window, in RFC 3339.
     pub(in crate::audit) until: String,
-    /// The same times in milliseconds since 1970.
+    /// The beginning and the end of the window, in milliseconds since 1970.
     #[serde(skip)]
     pub(in crate::audit) window: (u64, u64),
     /// Requests that this run of the command sent.
     pub(in crate::audit) requests: u64,
-    /// Those with overlaps first.
+    /// The state machines, those with the most overlaps first.
     pub(in crate::audit) state_machines: Vec<Audited>,
     pub(in crate::audit) not_seen: Vec<NotSeen>,
     pub(in crate::audit) denied: Vec<Denied>,
@@ -33,16 +34,16 @@ pub(in crate::audit) struct Report {
 pub(in crate::audit) struct Audited {
     pub(in crate::audit) name: String,
     pub(in crate::audit) arn: String,
-    /// Whether its name is that of Lockstep's exclusive-run, whose executions overlap while they wait.
+    /// Whether this is exclusive-run of Lockstep by its name. Its executions overlap while they wait.
     pub(in crate::audit) is_exclusive_run: bool,
     pub(in crate::audit) runs: usize,
     pub(in crate::audit) endings: Endings,
-    /// `None` without a run.
+    /// `None` if there was no run.
     pub(in crate::audit) durations: Option<Durations>,
     pub(in crate::audit) schedules: Vec<Scheduled>,
     pub(in crate::audit) ticks: Ticking,
     pub(in crate::audit) overlaps: Overlapping,
-    /// Starts within a second of the start before.
+    /// Number of starts within a second of the start before.
     pub(in crate::audit) double_starts: usize,
     pub(in crate::audit) replay: Replayed,
     pub(in crate::audit) suggestions: Vec<Suggestion>,
@@ -68,7 +69,7 @@ pub(in crate::audit) struct Endings {
     pub(in crate::audit) timed_out: usize,
     pub(in crate::audit) aborted: usize,
     pub(in crate::audit) running: usize,
-    /// Of a status that this version does not know.
+    /// Runs with a status that this version does not know.
     pub(in crate::audit) other: usize,
 }
 
@@ -92,7 +93,7 @@ pub(in crate::audit) struct Scheduled {
     pub(in crate::audit) expression: Option<String>,
     pub(in crate::audit) timezone: Option<String>,
     pub(in crate::audit) enabled: bool,
-    /// Whether it ticks: it is enabled, has begun and has not ended.
+    /// Whether the schedule ticks: it is enabled, has begun and has not ended.
     pub(in crate::audit) ticks: bool,
     /// The shortest time between two ticks.
     pub(in crate::audit) interval_seconds: Option<f64>,
@@ -107,7 +108,7 @@ pub(in crate::audit) struct Ticking {
     pub(in crate::audit) late: usize,
     /// Ticks without a start.
     pub(in crate::audit) missed: usize,
-    /// The latest of these, the newest first.
+    /// The latest times of ticks without a start, newest first.
     pub(in crate::audit) latest_missed: Vec<MissedTick>,
 }
 
@@ -117,9 +118,9 @@ pub(in crate::audit) struct Ticking {
 pub(in crate::audit) struct MissedTick {
     /// RFC 3339.
     pub(in crate::audit) at: String,
-    /// How many had none.
+    /// Number of these ticks that had no start.
     pub(in crate::audit) count: usize,
-    /// The schedules that ticked then.
+    /// The schedules that ticked at this time.
     pub(in crate::audit) schedules: Vec<String>,
 }
 
@@ -127,23 +128,24 @@ pub(in crate::audit) struct MissedTick {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::audit) struct Overlapping {
-    /// Runs that started while another one ran.
+    /// Number of runs that started while another run was running.
     pub(in crate::audit) runs: usize,
-    /// Time in which two or more ran.
+    /// Time in which two or more runs were running, in seconds.
     pub(in crate::audit) seconds: f64,
+    /// Largest number of runs at once.
     pub(in crate::audit) most_at_once: usize,
-    /// The first of these runs.
+    /// The first runs that started while another run was running.
     pub(in crate::audit) examples: Vec<Example>,
 }
 
-/// A run that started while another one ran.
+/// A run that started while another run was running.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::audit) struct Example {
     /// The name of its execution.
     pub(in crate::audit) run: String,
     pub(in crate::audit) started: String,
-    /// The name of the execution that ran.
+    /// The name of the execution that was running.
     pub(in crate::audit) ran: String,
 }
 
@@ -170,7 +172,7 @@ pub(in crate::audit) struct Queued {
     pub(in crate::audit) waited: usize,
     pub(in crate::audit) longest_wait_seconds: f64,
     pub(in crate::audit) longest_queue: usize,
-    /// Whether the queue kept growing.
+    /// Whether the queue would have kept growing.
     pub(in crate::audit) grows: bool,
 }
 
