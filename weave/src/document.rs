@@ -1,7 +1,7 @@
-//! A definition as its author wrote it: the text, and a tree of nodes that know their place in it.
+//! A definition as its author wrote it: the text, and a tree of nodes that know their places in the text.
 //!
-//! A place is a range of bytes in the text as it was read, with a byte order mark if there is one:
-//! edits are made there.
+//! A place is a range of bytes in the text as it was read, including a byte order mark. Edits are made at
+//! these places.
 
 mod json;
 mod yaml;
@@ -9,7 +9,7 @@ mod yaml;
 use crate::Error;
 use std::ops::Range;
 
-/// Deepest nesting of values. Each level takes stack.
+/// Deepest nesting of values that is accepted, because each level takes stack.
 const DEPTH_MAX: usize = 128;
 const TOO_DEEP: &str = "the nesting is too deep";
 
@@ -20,7 +20,7 @@ pub(crate) struct Document<'a> {
     pub(crate) root: Node,
 }
 
-/// A value and where it stands, in bytes of the text.
+/// A value, and its place in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
@@ -43,8 +43,14 @@ pub(crate) struct Entry {
 }
 
 impl<'a> Document<'a> {
-    /// Reads JSON, which begins with a brace and a quote, or YAML. YAML that begins so and is no JSON, for its other quotes,
-    /// for `NaN` or for a hexadecimal number, was most likely meant as JSON, and AWS takes nothing else.
+    /// Parses a definition in JSON or YAML.
+    ///
+    /// A text that begins with a brace and a quote, or with an empty map, must be JSON. YAML may begin in the
+    /// same way, but such a text was most likely meant as JSON, and AWS accepts only JSON. So single quotes,
+    /// `NaN` and hexadecimal numbers are errors in it.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] with the place of the first error, and [`Error::Definition`] for an empty text.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Error> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         let offset = text.len() - body.len();
@@ -59,20 +65,21 @@ impl<'a> Document<'a> {
         Ok(Self { text, root })
     }
 
-    /// The text of `span`.
+    /// Returns the text of `span`.
     pub(crate) fn slice(&self, span: &Range<usize>) -> &'a str {
         &self.text[span.clone()]
     }
 
-    /// What stands before `at` on its line, if that is only white space.
+    /// Returns the text before `at` on its line, if that is only white space; `None` otherwise, and on the
+    /// first line.
     pub(crate) fn margin(&self, at: usize) -> Option<&'a str> {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let margin = self.text[line..at].trim_start_matches('\u{feff}');
         (line > 0 && margin.bytes().all(|byte| matches!(byte, b' ' | b'\t'))).then_some(margin)
     }
 
-    /// Where `entries` stand: from the first key to the end of the last value. In block style that is the
-    /// end of its line, so a comment stays with what it follows.
+    /// Returns the place of `entries`: from the first key to the end of the last value. In block style the
+    /// place extends to the end of the last line, so that a comment stays with the value before it.
     pub(crate) fn place(&self, entries: &[Entry], flow: bool) -> Range<usize> {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
             return 0..0;
@@ -90,7 +97,7 @@ impl<'a> Document<'a> {
 }
 
 impl Node {
-    /// The fields of a map; those of any other value are none.
+    /// Returns the fields of a map; empty for any other value.
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.kind {
             Kind::Map { entries, .. } => entries,
@@ -98,7 +105,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; those of any other value are none.
+    /// Returns the items of a list; empty for any other value.
     pub(crate) fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
@@ -106,7 +113,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar.
+    /// Returns the text of a scalar; `None` for any other value.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar { text, .. } => Some(text),
@@ -114,22 +121,22 @@ impl Node {
         }
     }
 
-    /// Whether the value is a map in flow style, as in JSON.
+    /// Returns whether the value is a map in flow style, as in JSON.
     pub(crate) fn is_flow(&self) -> bool {
         matches!(self.kind, Kind::Map { flow: true, .. })
     }
 
-    /// Whether the value is a map.
+    /// Returns whether the value is a map.
     pub(crate) fn is_map(&self) -> bool {
         matches!(self.kind, Kind::Map { .. })
     }
 
-    /// The field `name` that stands in this map itself.
+    /// Returns the field `name` of this map, without fields that a YAML merge adds.
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.name == name)
     }
 
-    /// The field `name`, also one that a YAML merge (`<<`) brings in.
+    /// Returns the value of the field `name`, even if a YAML merge (`<<`) adds the field.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         let own = self.entry(name).map(|entry| &entry.value);
         own.or_else(|| {
@@ -139,7 +146,7 @@ impl Node {
         })
     }
 
-    /// Whether both are the same value, wherever they stand.
+    /// Returns whether both nodes have the same value, regardless of their places.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
             (Kind::Map { entries: a, .. }, Kind::Map { entries: b, .. }) => {
@@ -157,7 +164,7 @@ impl Node {
         }
     }
 
-    /// Calls `visit` with this value and every one in it.
+    /// Calls `visit` with this node and every node inside it.
     pub(crate) fn walk<'n>(&'n self, visit: &mut impl FnMut(&'n Node)) {
         visit(self);
         for entry in self.entries() {

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// A definition or an option that cannot be used. The text names the state, field or flag, what it is, and the
-/// rule.
+/// A definition or an option that cannot be used. The message names the state, field or flag, its value, and
+/// the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
     /// The text is neither JSON nor YAML.
@@ -13,7 +13,7 @@ pub enum Error {
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// What is wrong at this place.
         why: String,
     },
     /// The text is not a definition that can hold a lock.
@@ -22,22 +22,23 @@ pub enum Error {
     /// An option breaks its rule.
     #[error("{0}")]
     Option(String),
-    /// The states that `--from` and `--to` name are no section of one entry and one exit.
+    /// The states between `--from` and `--to` are not a section with one entrance and at most one exit.
     #[error("{0}")]
     Section(String),
-    /// The woven definition is longer than CreateStateMachine takes.
+    /// The woven definition is longer than CreateStateMachine accepts.
     #[error(
-        "the woven definition has {characters} characters, but CreateStateMachine takes at most {}",
+        "the woven definition has {characters} characters, but CreateStateMachine accepts at most {}",
         crate::DEFINITION_MAX
     )]
     TooLong {
-        /// Characters of the woven definition.
+        /// Number of characters in the woven definition.
         characters: usize,
     },
-    /// The definition is not woven, or was changed so that its original cannot be found.
+    /// The definition is not woven, was changed so that its original cannot be found, or would be woven in
+    /// another way by this version.
     #[error("{0}")]
     NotWoven(String),
-    /// Moving the text would change its meaning, or `unweave` would not bring it back.
+    /// Moving the text would change its meaning, or `unweave` would not restore it.
     #[error("{0}")]
     Text(String),
 }

@@ -1,9 +1,9 @@
 //! The states that hold the lock, taken from the definition of exclusive-run.
 //!
-//! exclusive-run is the one source. Its states from *Acquire Lock* on are found by a walk along
-//! their transitions, so a state that is added there is woven by the next version without a change
-//! here. Only *Request Lock* is new, and *Run Work* takes the place of the states that start a task
-//! or a workflow.
+//! The definition of exclusive-run is the only source of these states, which are called the guard. Its states
+//! from *Acquire Lock* on are found along their transitions, so a state that is added to exclusive-run is
+//! woven without a change of this code. Only two states are defined here: *Request Lock*, and *Run Work*,
+//! which replaces the states that start a task or a workflow.
 
 mod names;
 mod request;
@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::value::Value;
 use std::collections::BTreeSet;
 
-/// exclusive-run, whose states between the request and the work are the guard.
+/// The definition of exclusive-run. Its states between the request and the work are the guard.
 const EXCLUSIVE_RUN: &str = include_str!("../../statemachines/exclusive-run.asl.json");
 /// The state of exclusive-run that the guard begins with.
 const FIRST: &str = "Acquire Lock";
@@ -24,30 +24,33 @@ const FIRST: &str = "Acquire Lock";
 pub(crate) const HOLD: &str = "Run Exclusively";
 /// The state of exclusive-run after work that has succeeded.
 const AFTER: &str = "Release Lock";
-/// The state of exclusive-run whose catcher of [`ANY`] is that of the woven work. Its other catchers are about
-/// the one task that it runs.
+/// The state of exclusive-run whose catcher of [`ANY`] is used for the woven work. Its other catchers apply
+/// only to the one task that it runs.
 const MODEL: &str = "Run Batch";
-/// The state of exclusive-run that gives what a failed workflow had started the time to stop.
+/// The state of exclusive-run that waits while the work that a failed workflow had started may still be
+/// stopping.
 const SETTLE: &str = "Let Work Stop";
-/// Every error that can be caught.
+/// The error name that matches every error that can be caught.
 const ANY: &str = "States.ALL";
 
-/// The first woven state: it makes the request.
+/// The first woven state. It assigns the request.
 pub(crate) const ENTRY: &str = "Request Lock";
-/// The state around the work, inside of [`HOLD`].
+/// The state around the work, inside [`HOLD`].
 pub(crate) const WORK: &str = "Run Work";
 
-/// What the guard of one definition needs to know of it.
+/// What the guard has to know about the definition around it.
 pub(crate) struct Around {
-    /// Whether the definition is in JSONata; else each woven state names its own.
+    /// Whether the query language of the definition is JSONata. If not, each woven state names its own query
+    /// language.
     pub(crate) jsonata: bool,
-    /// The first state of the work, as the definition writes it.
+    /// The name of the first state of the work, as the definition writes it.
     pub(crate) start: String,
-    /// Where the work led, as the definition writes it; `None` if the execution ends with it.
+    /// The name of the state that follows the work, as the definition writes it; `None` if the execution ends
+    /// with the work.
     pub(crate) next: Option<String>,
 }
 
-/// The woven states in their order, with [`Value::Work`] in place of the work.
+/// Returns the woven states in their order. [`Value::Work`] stands for the states that are the work.
 pub(crate) fn build(
     options: &Options,
     names: &Names,
@@ -66,7 +69,8 @@ pub(crate) fn build(
     names.apply(&mut guard, variables.iter().map(|(name, _)| *name));
     fill_work(&mut guard, names, around);
     let hold = guard.get_mut(&names.state(HOLD));
-    // Without it, the execution ends with the work, as it did before.
+    // Without a state after the work, the execution ends after the lock is released, as it ended with the
+    // work before.
     if let (Some(hold), Some(next)) = (hold, &around.next) {
         hold.replace("End", "Next", Value::Verbatim(next.clone()));
     }
@@ -81,7 +85,7 @@ pub(crate) fn build(
     Ok(states)
 }
 
-/// The names of the guard's states, at any depth.
+/// Returns the names of all states of the guard, at any depth.
 pub(crate) fn own_names() -> Result<Vec<String>, Error> {
     let mut names = vec![ENTRY.to_owned()];
     names::collect(&mut from_exclusive_run()?, &mut names);
@@ -154,7 +158,7 @@ fn catches_any(catcher: &Value) -> bool {
     errors.any(|error| error.as_text() == Some(ANY))
 }
 
-/// The states that can follow `first`, with it, in the order of the file.
+/// Returns the states named in `first` and all states that can follow them, in the order of the file.
 fn reachable<'a>(states: &'a Value, first: impl IntoIterator<Item = &'a str>) -> Value {
     let mut left: Vec<&str> = first.into_iter().collect();
     let mut found = BTreeSet::new();
@@ -170,7 +174,7 @@ fn reachable<'a>(states: &'a Value, first: impl IntoIterator<Item = &'a str>) ->
     Value::Map(states.cloned().collect())
 }
 
-/// Where a state of the guard may lead.
+/// Returns the names of the states that a state of the guard may lead to.
 fn targets(state: &Value) -> impl Iterator<Item = &str> {
     let rules = ["Choices", "Catch"].into_iter();
     let rules = rules
@@ -182,8 +186,8 @@ fn targets(state: &Value) -> impl Iterator<Item = &str> {
     rules.chain(own).filter_map(Value::as_text)
 }
 
-/// Puts the values of `--set` in place of their `${NAME}`, and `aws` in place of `${Partition}` unless that
-/// is set. Returns the names that there are.
+/// Replaces each `${NAME}` by its value of `--set`, and `${Partition}` by `aws` unless it is set. Returns all
+/// names that occur.
 fn substitute(guard: &mut Value, options: &Options) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     guard.change(&mut |value| {
@@ -204,14 +208,15 @@ fn substitute(guard: &mut Value, options: &Options) -> BTreeSet<String> {
     found
 }
 
-/// The first `${NAME}` of a text: what is before it, its name, what is after it.
+/// Returns the text before the first `${NAME}`, the name, and the text after it; `None` if there is no
+/// `${NAME}`.
 fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("${")?;
     let (name, after) = rest.split_once('}')?;
     Some((before, name, after))
 }
 
-/// Puts the place of the work into its state.
+/// Fills the state [`WORK`]: its input, the branch with the work, and its output.
 fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
     let [input, work] = [names.variable("input"), names.state(WORK)];
     guard.change(&mut |value| {
@@ -225,7 +230,8 @@ fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
         let own = [
             ("Arguments", Value::text(format!("{{% ${input} %}}"))),
             ("Branches", Value::List(vec![branch])),
-            // A Parallel's output is a list of those of its branches, and the work had its own.
+            // The output of a Parallel is the list of the outputs of its branches. The output of the work is
+            // the first.
             ("Output", Value::text("{% $states.result[0] %}")),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
@@ -235,11 +241,10 @@ fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
     });
 }
 
-/// Adds its query language to a state.
+/// Adds the query language JSONata to a state.
 ///
-/// In a definition in JSONPath, a state that names no language has that of the definition, also
-/// inside of one in JSONata:
-/// <https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-common-fields.html>.
+/// In a definition in JSONPath, a state without a query language is in JSONPath, even inside a state in
+/// JSONata: <https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-common-fields.html>.
 fn say_jsonata(value: &mut Value) {
     let is_state = value.get("Type").and_then(Value::as_text);
     if let (true, Value::Map(fields)) = (is_state.is_some(), value) {

@@ -1,8 +1,8 @@
-//! Weaves the lock into a state machine definition, and takes it out again.
+//! Writes the states that hold a lock into a state machine definition, and restores the original definition.
 //!
-//! A definition is text, and stays it: what its author wrote is moved, and never written anew. The woven states are
-//! those of exclusive-run, read from its definition, around the states that are the work. [`weave`] of a woven
-//! definition begins with [`unweave`], which gives back the original byte for byte.
+//! A definition is edited as text: what its author wrote is moved, and never reformatted. The woven states
+//! are those of exclusive-run, read from its definition; they surround the states that are the work.
+//! [`weave`] of a woven definition begins with [`unweave`], which returns the original byte for byte.
 //!
 //! ```text
 //!  text ─▶ document: a tree whose nodes know their place in the text
@@ -11,10 +11,9 @@
 //!            └─▶ write: those values in the layout of the file
 //!  edits of the text: the place of the work, and the names that lead into it
 //! ```
-//! Every tool that parses a definition and writes it anew has its own layout, and the first diff
-//! would be the whole file. So nothing is serialised here but the woven states. [`weave`] reads its
-//! own result again, and refuses where a value of the work has changed or the original would not
-//! come back.
+//! A tool that parses a definition and serialises it again uses a layout of its own, so the first diff would
+//! cover the whole file. Here only the woven states are serialised. [`weave`] then parses its own result, and
+//! returns an error if a value of the work has changed, or if [`unweave`] would not restore the original.
 
 mod document;
 mod error;
@@ -37,18 +36,20 @@ use std::ops::Range;
 use woven::Woven;
 use write::Layout;
 
-/// Most characters of a definition that CreateStateMachine takes
+/// Maximum number of characters in a definition that CreateStateMachine accepts
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html>).
 pub const DEFINITION_MAX: usize = 1_048_576;
 
 /// Weaves the lock around the states that `options` name. A definition that is woven already is unwoven first.
 ///
+/// [`unweave`] of the result returns `text`, or the definition that `text` was woven from.
+///
 /// # Errors
-/// [`Error`], with nothing lost: `unweave` of the result is `text`, or what `text` was woven from.
+/// [`Error`] if the definition or an option cannot be used.
 pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
     options.check()?;
     let document = definition(text)?;
-    // Other flags give other states, so nothing of the old ones is kept.
+    // Other flags lead to other states, so the definition is woven from its original.
     if Woven::find(&document)?.is_some() {
         return weave(&unweave(text)?, options);
     }
@@ -80,7 +81,7 @@ pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
     }));
     let woven = edited(&document, &(0..text.len()), &edits);
     let characters = woven.chars().count();
-    // CreateStateMachine would refuse it; here the error comes before the deployment.
+    // CreateStateMachine would refuse a longer definition. This error comes before the deployment.
     if characters > DEFINITION_MAX {
         return Err(Error::TooLong { characters });
     }
@@ -88,10 +89,11 @@ pub fn weave(text: &str, options: &Options) -> Result<String, Error> {
     Ok(woven)
 }
 
-/// Takes the lock out of a woven definition.
+/// Returns the original of a woven definition.
 ///
 /// # Errors
-/// [`Error::NotWoven`] if there is none, or what was woven is changed.
+/// [`Error::NotWoven`] if the definition is not woven, or if its woven states were changed so that the
+/// original cannot be found.
 pub fn unweave(text: &str) -> Result<String, Error> {
     let document = definition(text)?;
     let woven = Woven::find(&document)?;
@@ -99,34 +101,37 @@ pub fn unweave(text: &str) -> Result<String, Error> {
     Ok(woven.original())
 }
 
-/// The options of a woven definition; `None` if it is not woven.
+/// Returns the options of a woven definition; `None` if it is not woven.
 ///
 /// # Errors
-/// [`Error`], if `text` is no definition, or what was woven is changed.
+/// [`Error`] if `text` is not a definition, or if its woven states were changed so that the original cannot
+/// be found.
 pub fn options_of(text: &str) -> Result<Option<Options>, Error> {
     let document = definition(text)?;
     Ok(Woven::find(&document)?.map(|woven| woven.options))
 }
 
-/// Checks that a definition is woven, as this version weaves it.
+/// Checks that a definition is woven, and that this version would weave it in the same way. Returns its
+/// options.
 ///
 /// # Errors
-/// [`Error::NotWoven`] if it is not, or if weaving it again would change it.
+/// [`Error::NotWoven`] if the definition is not woven, or if weaving it again would change it.
 pub fn check(text: &str) -> Result<Options, Error> {
     let options = options_of(text)?;
     let options = options.ok_or_else(|| Error::NotWoven("the definition is not woven".into()))?;
-    // The flags are in the definition itself, so the check needs no others, and a version that
-    // weaves other states differs.
+    // The definition contains its flags. Weaving it with the same flags gives another text only if this
+    // version weaves other states.
     if weave(text, &options)? == text {
         return Ok(options);
     }
-    let why = "the woven states differ from those that this version weaves; weave it again";
+    let why =
+        "the woven states differ from those that this version weaves; weave the definition again";
     Err(Error::NotWoven(why.into()))
 }
 
-/// Reads a definition.
+/// Parses a definition.
 ///
-/// Only as much is checked as to find what was woven. [`valid`] checks what is to be woven.
+/// Checks only what is needed to find the woven states. [`valid`] checks a definition before it is woven.
 fn definition(text: &str) -> Result<Document<'_>, Error> {
     let document = Document::parse(text)?;
     let root = &document.root;
@@ -145,7 +150,7 @@ fn definition(text: &str) -> Result<Document<'_>, Error> {
             .count();
         if times != 1 {
             return wrong(&format!(
-                "field {field} must be there once, but is there {times} times"
+                "field {field} must occur exactly once, but occurs {times} times"
             ));
         }
     }
@@ -158,7 +163,8 @@ fn definition(text: &str) -> Result<Document<'_>, Error> {
     Ok(document)
 }
 
-/// What `root` is, if it is a document around a definition, and what is to be woven then.
+/// Returns an error text if `root` is a document that contains a definition or refers to one: what the
+/// document is, and what to weave instead. Returns `None` for any other document.
 fn other_document(root: &Node) -> Option<String> {
     if let Some(resources) = root.get("Resources") {
         let types = resources.entries().iter();
@@ -176,7 +182,7 @@ fn other_document(root: &Node) -> Option<String> {
         });
         let inline = match is_inline {
             true => {
-                " Move the Definition that stands in the template into such a file; DefinitionSubstitutions gives its ${…} their values."
+                " First move the inline Definition of the template into such a file; DefinitionSubstitutions replaces its ${…}."
             }
             false => "",
         };
@@ -187,13 +193,13 @@ fn other_document(root: &Node) -> Option<String> {
             false => "",
         };
         return Some(format!(
-            "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
+            "this is a CloudFormation template, not a definition: weave the file that its DefinitionUri or \
              DefinitionS3Location names.{inline}{express}"
         ));
     }
     if root.get("stateMachineArn").is_some() && root.get("definition").is_some() {
         return Some(
-            "this is the answer of DescribeStateMachine, not a definition: weave what `aws stepfunctions \
+            "this is the output of DescribeStateMachine, not a definition: weave what `aws stepfunctions \
              describe-state-machine … --query definition --output text` prints"
                 .into(),
         );
@@ -201,10 +207,10 @@ fn other_document(root: &Node) -> Option<String> {
     None
 }
 
-/// Rejects a definition that calls the functions of the guard itself.
+/// Rejects a definition whose own states call the functions of Lockstep.
 ///
-/// Under one lock both guards would be the same holder, the execution: the release of one would be
-/// that of the other.
+/// The woven states and those states would be the same holder, the execution. Under one lock, the release by
+/// one would release the permit of the other.
 fn check_guard(document: &Document, options: &Options) -> Result<(), Error> {
     let functions = guard::functions(options)?;
     let states = document
@@ -219,7 +225,8 @@ fn check_guard(document: &Document, options: &Options) -> Result<(), Error> {
         });
         if let Some(called) = called {
             return Err(Error::Definition(format!(
-                "state \"{}\" calls {called} itself: a definition must have its guard by hand or woven, not both",
+                "state \"{}\" calls {called} itself: a definition must hold the lock either by its own states or by woven \
+                 states, not by both",
                 state.name
             )));
         }
@@ -227,8 +234,8 @@ fn check_guard(document: &Document, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the woven states have to know of those around them: names are taken over as the author
-/// wrote them, with their quotes.
+/// Returns what the woven states have to know about the definition around them. Names are copied as the
+/// author wrote them, with their quotes.
 fn around(document: &Document, section: &Section) -> Around {
     let language = document.root.get("QueryLanguage").and_then(Node::text);
     let start = section.entrances.first();
@@ -243,7 +250,7 @@ fn around(document: &Document, section: &Section) -> Around {
     }
 }
 
-/// What makes the last state of the section the end of the work: `Next` becomes `End`.
+/// Returns the edits that make the last state of the section the end of the work: `Next` becomes `End`.
 fn ending(document: &Document, section: &Section) -> Vec<(Range<usize>, String)> {
     let edits = section.exit.map(|exit| {
         let key = write::in_style_of(document.slice(&exit.key), "End");
@@ -255,8 +262,8 @@ fn ending(document: &Document, section: &Section) -> Vec<(Range<usize>, String)>
     edits.into_iter().flatten().collect()
 }
 
-/// The layout of the file at the place of the work. Half of a margin of two levels is one level;
-/// where that cannot be seen, two spaces.
+/// Returns the layout of the file at the place of the work. In JSON the states stand two levels deep, so one
+/// level is half of their margin. If the margin does not show the level, it is two spaces.
 fn layout<'a>(
     document: &Document<'a>,
     place: &Range<usize>,
@@ -278,12 +285,12 @@ fn layout<'a>(
     }
 }
 
-/// The text of `place` with `edits`, which do not overlap.
+/// Returns the text of `place` after `edits`, which do not overlap.
 fn edited(document: &Document, place: &Range<usize>, edits: &[(Range<usize>, String)]) -> String {
     let mut edits: Vec<_> = edits.iter().collect();
     edits.sort_by_key(|(span, _)| span.start);
-    // What an alias of YAML stands for has the place of its anchor, so one scalar may be found
-    // twice.
+    // In YAML, the values that an alias stands for have the place of the anchor, so the same scalar may be
+    // found twice.
     edits.dedup_by_key(|(span, _)| span.clone());
     let mut out = String::new();
     let mut at = place.start;

@@ -1,4 +1,4 @@
-//! What a woven definition asks for.
+//! The options of a woven definition, and the Comment that keeps them.
 
 use crate::Error;
 use crate::document::Document;
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What begins the Comment of the first woven state; the flags follow.
+/// The beginning of the Comment of the first woven state. The flags follow it.
 const MARK: &str = "lockstep weave";
 
-/// The flags of `lockstep weave`: in kebab case, the names of these fields.
+/// The flags of `lockstep weave`. The names of the flags are the names of these fields in kebab case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Options {
     /// The lock: a name, or a JSONata expression over `$states.input`, as in `{% $states.input.lock %}`.
     pub lock: String,
-    /// First state of the section that is the work; `None` is the first of the definition.
+    /// First state of the section that is the work; `None` for the first state of the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Last state of the section; `None` is every state that follows the first.
+    /// Last state of the section; `None` if the section contains every state that follows its first state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The options of the lock, which acquire-lock's rules check. `runKey` may be a JSONata expression over
-    /// `$states.input`. `noProgressSeconds` is refused: states report no progress.
+    /// The options of the lock, which are checked by the rules of acquire-lock. `runKey` may be a JSONata
+    /// expression over `$states.input`. `noProgressSeconds` is refused, because states report no progress.
     #[serde(flatten, skip_deserializing)]
     pub options: LockOptions,
     /// Longest wait in the queue, 1 to 31,536,000 seconds.
@@ -36,28 +36,29 @@ pub struct Options {
     /// Seconds after which a waiting state registers again, 5 to 3,600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_interval_seconds: Option<i64>,
-    /// What becomes of an execution that does not get the lock. `None` is [`OnSkip::Succeed`] for a whole
+    /// How an execution ends that does not get the lock. `None` means [`OnSkip::Succeed`] for a whole
     /// definition and [`OnSkip::Fail`] for a section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_skip: Option<OnSkip>,
-    /// What stands in place of `${NAME}` in the woven states; what is not here stays as it is.
+    /// The text that replaces each `${NAME}` in the woven states. A `${NAME}` that is not listed here stays,
+    /// except `${Partition}`, which becomes `aws`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
 }
 
 impl Options {
-    /// Whether the work is less than the whole definition.
+    /// Returns whether the work is a section of the definition, and not all of it.
     #[must_use]
     pub fn is_section(&self) -> bool {
         self.from.is_some() || self.to.is_some()
     }
 
-    /// Whether a run may wait for its turn.
+    /// Returns whether a run may wait in the queue for a permit.
     pub(crate) fn may_wait(&self) -> bool {
         matches!(self.options.overlap(), Overlap::Queue | Overlap::Replace)
     }
 
-    /// Whether a run waits for the resume of a paused lock.
+    /// Returns whether a run waits until a paused lock is resumed.
     pub(crate) fn waits_paused(&self) -> bool {
         self.options.on_paused == Some(OnPaused::Wait)
             || self.options.catch_up == Some(CatchUp::Once)
@@ -71,8 +72,8 @@ impl Options {
         self.on_skip.unwrap_or(default)
     }
 
-    /// The fields of the request that do not depend on the execution, in their order. Only a run that waits
-    /// brings `maxQueue`.
+    /// Returns the fields of the request that do not depend on the execution, in their order. `maxQueue` is
+    /// left out, because only the request of a waiting run contains it.
     pub(crate) fn request(&self) -> Vec<(&'static str, Value)> {
         let given = json!(self.options);
         let names = fields_of::<LockOptions>().iter().copied();
@@ -84,6 +85,9 @@ impl Options {
     }
 
     /// Checks every option.
+    ///
+    /// # Errors
+    /// [`Error::Option`] with the flag, its value and the rule.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(given) = self.options.no_progress_seconds {
             return Err(Error::Option(format!(
@@ -99,7 +103,7 @@ impl Options {
             },
             ..AcquireRequest::new(constant(&self.lock), "execution")
         };
-        // The rules of acquire-lock itself, so that a flag is refused here and not when the
+        // These are the rules of acquire-lock itself, so that a wrong flag is refused here and not when the
         // workflow runs.
         let checked = request.check(retention);
         checked.map_err(|wrong| Error::Option(of_flag(&wrong)))?;
@@ -125,10 +129,10 @@ impl Options {
         Ok(())
     }
 
-    /// The Comment of the first woven state: the command that writes it.
+    /// Returns the Comment of the first woven state: the command that weaves the definition.
     ///
-    /// A person can copy it from the definition and run it: it is quoted for a shell. Fields and
-    /// flags have the same names, so both directions follow from the type.
+    /// The command is quoted for a shell, so a person can copy it from the definition and run it. Fields and
+    /// flags have the same names, so [`Self::of_comment`] reads the flags back into the fields.
     pub(crate) fn comment(&self) -> Result<String, Error> {
         let unwritable = |why: String| Error::Option(format!("an option cannot be written: {why}"));
         let text = serde_json::to_string(self).map_err(|error| unwritable(error.to_string()))?;
@@ -149,7 +153,7 @@ impl Options {
         joined.map_err(|error| unwritable(error.to_string()))
     }
 
-    /// Reads a Comment that [`Self::comment`] wrote; `None` if it is another one.
+    /// Parses a Comment that [`Self::comment`] wrote; `None` for any other Comment.
     pub(crate) fn of_comment(comment: &str) -> Option<Self> {
         let flags = comment.strip_prefix(MARK)?;
         let words = shlex::split(flags)?;
@@ -177,19 +181,20 @@ impl Options {
     }
 }
 
-/// Whether a field is a number, which a Comment has as text.
+/// Returns whether a field is a number. A Comment contains numbers as text.
 fn is_number(field: &str) -> bool {
     let own = ["waitSeconds", "waitIntervalSeconds"];
     let options = LockOptions::default().numbers();
     own.contains(&field) || options.iter().any(|(name, ..)| *name == field)
 }
 
-/// Whether `text` is a JSONata expression.
+/// Returns whether `text` is a JSONata expression.
 pub(crate) fn is_expression(text: &str) -> bool {
     text.starts_with("{%") && text.ends_with("%}")
 }
 
-/// What the contract can check of a text: of an expression or a substitution nothing.
+/// Returns the text to check by the rules of the contract. The value of an expression or of a `${…}` is not
+/// known yet, so a valid word replaces it.
 fn constant(text: &str) -> String {
     match is_expression(text) || text.contains("${") {
         true => "computed".to_owned(),
@@ -197,7 +202,7 @@ fn constant(text: &str) -> String {
     }
 }
 
-/// The flag of a field, as in `--run-key`.
+/// Returns the flag of a field, such as `--run-key` for `runKey`.
 fn flag(field: &str) -> String {
     let mut flag = String::from("--");
     for c in field.chars() {
@@ -209,7 +214,7 @@ fn flag(field: &str) -> String {
     flag
 }
 
-/// The field of a flag, as in `run-key`.
+/// Returns the field of a flag, such as `runKey` for `run-key`.
 fn field(flag: &str) -> String {
     let mut words = flag.split('-');
     let mut field = words.next().unwrap_or_default().to_owned();
@@ -221,7 +226,7 @@ fn field(flag: &str) -> String {
     field
 }
 
-/// The contract's sentence with flags in place of fields.
+/// Returns the error of the contract with the name of the flag instead of the field.
 fn of_flag(wrong: &InvalidRequest) -> String {
     let flag = flag(&wrong.field);
     format!("{flag} is {}, but must be {}", wrong.value, wrong.rule)

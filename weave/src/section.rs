@@ -1,9 +1,12 @@
-//! Which states are the work, and what leads into and out of them.
+//! Finds the states that are the work, and what leads into and out of them.
 //!
-//! The work is put into a branch of a Parallel, which has its own rules: a transition leads only to
-//! a state of the same branch, the branch ends with its last state, and a variable that is assigned
-//! inside is not seen outside. What breaks one of these is refused with the name of the state,
-//! since AWS would refuse the result without a word of the section.
+//! The work becomes a branch of a Parallel, which has rules of its own:
+//! - a transition leads only to a state of the same branch;
+//! - the branch ends with its last state;
+//! - a variable that is assigned inside the branch is not visible outside.
+//!
+//! A section that breaks one of these rules is refused with the name of the state. AWS would refuse the
+//! result too, but its error would not mention the section.
 
 mod machine;
 
@@ -17,21 +20,26 @@ use machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The states that are the work: neighbours in the file, with one entry and at most one exit.
+/// The states that are the work. They stand next to each other in the file, and have one entrance and at most
+/// one exit.
 #[derive(Debug)]
 pub(crate) struct Section<'a> {
-    /// Their places among the states of the top level.
+    /// The indexes of these states among the states of the top level.
     pub(crate) range: Range<usize>,
-    /// The first state.
+    /// The name of the first state.
     pub(crate) first: String,
-    /// The last state's `Next`, if the work is followed by another state.
+    /// The `Next` of the last state; `None` if no other state follows the work.
     pub(crate) exit: Option<&'a Entry>,
-    /// The names of the first state outside of the section: `StartAt`, and transitions.
+    /// The scalars outside of the section that name its first state: `StartAt`, and targets of transitions.
     pub(crate) entrances: Vec<&'a Node>,
 }
 
 impl<'a> Section<'a> {
-    /// The section that `options` name.
+    /// Finds and checks the section that `options` name.
+    ///
+    /// # Errors
+    /// [`Error::Section`] if the states are not such a section, and [`Error::Definition`] if the top level is
+    /// not valid.
     pub(crate) fn find(root: &'a Node, options: &Options) -> Result<Self, Error> {
         let machine = Machine::of(root)?;
         let first = options.from.as_deref().unwrap_or(machine.start);
@@ -64,12 +72,12 @@ struct Bounds<'m, 'a> {
     machine: &'m Machine<'a>,
     first: &'m str,
     last: Option<&'m str>,
-    /// The places of the section's states.
+    /// The indexes of the states of the section.
     inside: &'m BTreeSet<usize>,
 }
 
 impl<'a> Bounds<'_, 'a> {
-    /// The section, as its flags name it, and what is wrong with it.
+    /// Returns the error that names the section by its flags, and says what is wrong with it.
     fn wrong(&self, why: &str) -> Error {
         let to = self
             .last
@@ -78,20 +86,20 @@ impl<'a> Bounds<'_, 'a> {
         Error::Section(format!("the section from \"{}\"{to} {why}", self.first))
     }
 
-    /// The states of the section, or those outside of it.
+    /// Returns the states of the section, or those outside of it.
     fn states(&self, inside: bool) -> impl Iterator<Item = &'a Entry> {
         let states = self.machine.states.iter().enumerate();
         let states = states.filter(move |(at, _)| self.inside.contains(at) == inside);
         states.map(|(_, state)| state)
     }
 
-    /// Whether the name `target` is that of a state of the section.
+    /// Returns whether `target` names a state of the section.
     fn contains(&self, target: &Node) -> bool {
         let place = target.text().and_then(|name| self.machine.place(name));
         place.is_some_and(|place| self.inside.contains(&place))
     }
 
-    /// The `Next` of the last state.
+    /// Returns the `Next` of the last state; `None` if the section ends the execution, or has no `--to`.
     fn exit(&self) -> Result<Option<&'a Entry>, Error> {
         let last = self.last.and_then(|last| self.machine.place(last));
         let Some(last) = last.map(|last| &self.machine.states[last]) else {
@@ -133,7 +141,7 @@ impl<'a> Bounds<'_, 'a> {
         own.map(Some).ok_or(Error::Text(why))
     }
 
-    /// Rejects a state that ends the execution where the section does not.
+    /// Rejects a state that ends the execution, if the section has an exit to another state.
     fn check_ends(&self, exit: Option<&Entry>) -> Result<(), Error> {
         if exit.is_none() {
             return Ok(());
@@ -151,7 +159,8 @@ impl<'a> Bounds<'_, 'a> {
         }
     }
 
-    /// Rejects variables of the section that states outside of it have too: those of the work end with it.
+    /// Rejects a variable that the section assigns and a state outside of it uses: the variables of the work
+    /// are lost when the work ends.
     fn check_variables(&self) -> Result<(), Error> {
         let mut assigned = BTreeMap::new();
         for state in self.states(true) {
@@ -170,8 +179,8 @@ impl<'a> Bounds<'_, 'a> {
             let known = variables_of(&state.value);
             if let Some((name, by)) = assigned.iter().find(|(name, _)| known.contains(*name)) {
                 return Err(self.wrong(&format!(
-                    "assigns the variable \"{name}\" in \"{by}\", which \"{}\" outside of it has too: \
-                     variables of the work end with it",
+                    "assigns the variable \"{name}\" in \"{by}\", and \"{}\" outside of it uses that variable: \
+                     the variables of the work are lost when the work ends",
                     state.name
                 )));
             }
@@ -179,10 +188,10 @@ impl<'a> Bounds<'_, 'a> {
         Ok(())
     }
 
-    /// The places of the states, if they stand next to each other.
+    /// Returns the indexes of the states, if they stand next to each other.
     ///
-    /// The section is one piece of the text, which is moved. With gaps, where its states return to
-    /// would have to be stored.
+    /// The section is moved as one piece of text. With gaps between its states, the original place of each
+    /// state would have to be stored for `unweave`.
     fn neighbours(&self) -> Result<Range<usize>, Error> {
         let least = self.inside.first().copied().unwrap_or_default();
         let most = self.inside.last().copied().unwrap_or_default();
@@ -190,13 +199,14 @@ impl<'a> Bounds<'_, 'a> {
         match between {
             None => Ok(least..most + 1),
             Some(between) => Err(self.wrong(&format!(
-                "has states that do not stand next to each other in the file: move \"{}\" before or behind them",
+                "has states that do not stand next to each other in the file: move \"{}\" before or after them",
                 self.machine.states[between].name
             ))),
         }
     }
 
-    /// The names of the first state outside of the section. No other state of it may be named there.
+    /// Returns the scalars outside of the section that name its first state. No other state of the section
+    /// may be named outside of it.
     fn entrances(&self) -> Result<Vec<&'a Node>, Error> {
         let start = self.machine.root.get("StartAt").into_iter();
         let mut found: Vec<_> = start.filter(|start| self.contains(start)).collect();

@@ -1,4 +1,4 @@
-//! Weaving and unweaving by examples.
+//! Tests weaving and unweaving with examples.
 
 mod refusals;
 mod samples;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The options of a lock with this name.
+/// Returns options with only the name of a lock.
 fn lock() -> Options {
     Options {
         lock: "nightly".into(),
@@ -19,7 +19,7 @@ fn lock() -> Options {
     }
 }
 
-/// The options of a section.
+/// Returns options for the section from the state `from` to the state `to`.
 fn section(from: &str, to: &str) -> Options {
     Options {
         from: Some(from.into()),
@@ -28,7 +28,7 @@ fn section(from: &str, to: &str) -> Options {
     }
 }
 
-/// The lines of `text` without their indentation. A line that is indented deeper than the first
+/// Returns the lines of `text` without their indentation. A line that is indented deeper than the first line
 /// continues the line before it.
 fn unindented(text: &str) -> Vec<String> {
     let text = text.trim_matches('\n').trim_end();
@@ -63,7 +63,8 @@ fn sections_come_back_too() {
     }
 }
 
-/// A text with the ends of lines of Windows, with a byte order mark, and without its last newline.
+/// Returns a text as it is, with the line ends of Windows, with a byte order mark, and without its last
+/// newline.
 fn layouts(text: &str) -> Vec<String> {
     let windows = text.replace('\n', "\r\n");
     let marked = format!("\u{feff}{text}");
@@ -117,7 +118,7 @@ fn the_guard_has_no_state_of_exclusive_run_that_only_its_own_work_needs() {
     assert_eq!(names, expected);
 }
 
-/// Step Functions stops what runs beside the state that failed, on a best-effort basis.
+/// When a state fails, Step Functions stops the states that run beside it on a best-effort basis.
 #[test]
 fn states_that_fail_give_those_beside_them_the_time_to_stop() {
     let woven = weave(SAMPLES[0].1, &lock()).unwrap();
@@ -146,7 +147,7 @@ fn every_variable_that_the_guard_reads_is_one_that_it_assigns() {
             .unwrap_or_default();
         assigned.extend(names.iter().map(|entry| entry.name.clone()));
     });
-    // Functions of JSONata, `$states`, and what an expression binds for itself aside.
+    // These are functions of JSONata, `$states`, and variables that an expression binds itself.
     let others = "states beat floor max merge exists not type ceil min fromMillis millis contains string name";
     let mut read: BTreeSet<_> = guard::variables_of(&document.root).into_iter().collect();
     read.retain(|name| !others.split(' ').any(|other| other == name) && !assigned.contains(name));

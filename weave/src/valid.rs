@@ -1,4 +1,5 @@
-//! What CreateStateMachine refuses of any state, whether it is woven or not: a definition that is woven can be created.
+//! Checks the rules of CreateStateMachine that apply to every state, so that a definition can be created
+//! after it is woven.
 
 use crate::Error;
 use crate::document::{Document, Entry, Node};
@@ -9,8 +10,8 @@ const TYPES: [&str; 8] = [
     "Task", "Pass", "Choice", "Wait", "Succeed", "Fail", "Parallel", "Map",
 ];
 
-/// Checks the type and the transitions of each state, also within a Parallel and a Map. A value with `${…}` is decided by
-/// a deployment.
+/// Checks the type and the transitions of each state, including states inside a Parallel or a Map. A value
+/// with `${…}` is not checked, because only the deployment replaces it.
 ///
 /// # Errors
 /// The first state that breaks a rule, with the rule.
@@ -52,7 +53,7 @@ fn check_start(around: &Entry, machine: &Node) -> Result<(), Error> {
     }
     wrong(
         around,
-        &format!("has the StartAt \"{start}\" inside, but must begin with a state of its own"),
+        &format!("has the StartAt \"{start}\" inside, but that must name a state beside it"),
     )
 }
 
@@ -88,7 +89,7 @@ fn check_type(state: &Entry) -> Result<(), Error> {
         {
             wrong(
                 state,
-                "is a Choice without Choices, but must have one at least",
+                "is a Choice without Choices, but must have at least one",
             )
         }
         "Succeed" | "Fail" if has_next => wrong(

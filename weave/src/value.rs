@@ -1,7 +1,7 @@
-//! The values that weaving writes, in the order of their fields.
+//! The values that weaving writes.
 //!
-//! Fields keep their order, which a map of `serde_json` would not: the woven states are read by
-//! people, and compared with those of the version before.
+//! Fields keep their order, because people read the woven states and compare them with those of the previous
+//! version. A map of `serde_json` would not keep the order.
 
 use crate::document::{Kind, Node};
 
@@ -13,24 +13,24 @@ pub(crate) enum Value {
     Text(String),
     /// A number, `true`, `false` or `null`.
     Literal(String),
-    /// A scalar as it stands in the definition, with its quotes.
+    /// A scalar as the definition writes it, with its quotes.
     Verbatim(String),
     /// The states of the definition that are the work.
     Work,
 }
 
 impl Value {
-    /// A text.
+    /// Creates a text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A map of these fields.
+    /// Creates a map of these fields.
     pub(crate) fn map<const N: usize>(fields: [(&str, Self); N]) -> Self {
         Self::from_fields(fields)
     }
 
-    /// A map of these fields.
+    /// Creates a map of these fields.
     pub(crate) fn from_fields<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let fields = fields.into_iter();
         Self::Map(
@@ -40,21 +40,21 @@ impl Value {
         )
     }
 
-    /// The field `name` of a map.
+    /// Returns the field `name` of a map.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         let Self::Map(fields) = self else { return None };
         let field = fields.iter().find(|(field, _)| field == name);
         field.map(|(_, value)| value)
     }
 
-    /// The field `name` of a map, to change it.
+    /// Returns the field `name` of a map, to change it.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
         let Self::Map(fields) = self else { return None };
         let field = fields.iter_mut().find(|(field, _)| field == name);
         field.map(|(_, value)| value)
     }
 
-    /// The fields of a map; those of any other value are none.
+    /// Returns the fields of a map; empty for any other value.
     pub(crate) fn fields(&self) -> &[(String, Self)] {
         match self {
             Self::Map(fields) => fields,
@@ -62,7 +62,7 @@ impl Value {
         }
     }
 
-    /// The fields of a map; those of any other value are none.
+    /// Converts a map into its fields; empty for any other value.
     pub(crate) fn into_fields(self) -> Vec<(String, Self)> {
         match self {
             Self::Map(fields) => fields,
@@ -70,7 +70,7 @@ impl Value {
         }
     }
 
-    /// Puts the field `new` in the place of `old`, if the map has it.
+    /// Replaces the field `old` by the field `new`, if the map has `old`.
     pub(crate) fn replace(&mut self, old: &str, new: &str, value: Self) {
         if let Self::Map(fields) = self
             && let Some(field) = fields.iter_mut().find(|(name, _)| name == old)
@@ -79,7 +79,7 @@ impl Value {
         }
     }
 
-    /// The items of a list; those of any other value are none.
+    /// Returns the items of a list; empty for any other value.
     pub(crate) fn items(&self) -> &[Self] {
         match self {
             Self::List(items) => items,
@@ -87,7 +87,7 @@ impl Value {
         }
     }
 
-    /// The text of a text.
+    /// Returns the text of a [`Value::Text`]; `None` for any other value.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -95,7 +95,7 @@ impl Value {
         }
     }
 
-    /// Calls `change` with this value and every one in it, from the outside to the inside.
+    /// Calls `change` with this value and every value inside it, outer values first.
     pub(crate) fn change(&mut self, change: &mut impl FnMut(&mut Self)) {
         change(self);
         match self {

@@ -1,12 +1,12 @@
-//! A woven definition: where its parts are, and the original.
+//! A woven definition: the places of its parts, and its original.
 //!
 //! ```text
 //!  Request Lock ─▶ Acquire Lock ─▶ … ─▶ Run Exclusively ─▶ what followed the work
 //!    Comment: the command                  └ Run Work ─ the work, indented deeper
 //! ```
-//! A woven definition is known by the Comment of its first woven state, which is the command with
-//! its flags. Fields of its own would be refused by CreateStateMachine, and a comment of YAML is
-//! lost in JSON. Everything else follows from the names that the guard has in exclusive-run.
+//! A woven definition is recognised by the Comment of its first woven state, which is the command with its
+//! flags. An additional field would be refused by CreateStateMachine, and a YAML comment is lost in JSON. The
+//! other parts are found by the names of the states of exclusive-run.
 
 use crate::document::{Document, Entry, Node};
 use crate::guard::{HOLD, Names, WORK};
@@ -20,16 +20,19 @@ pub(crate) struct Woven<'d, 'a> {
     document: &'d Document<'a>,
     pub(crate) options: Options,
     entry: &'d str,
-    /// The places of the woven states among those of the top level.
+    /// The indexes of the woven states among the states of the top level.
     range: Range<usize>,
-    /// The last woven state's `Next`, if the work is followed by another state.
+    /// The `Next` of the state that holds the lock; `None` if no other state follows the work.
     next: Option<&'d Node>,
     start: &'d Node,
     work: &'d Node,
 }
 
 impl<'d, 'a> Woven<'d, 'a> {
-    /// The parts of a woven definition; `None` if it is not woven.
+    /// Finds the parts of a woven definition; `None` if it is not woven.
+    ///
+    /// # Errors
+    /// [`Error::NotWoven`] if a part is missing or was changed.
     pub(crate) fn find(document: &'d Document<'a>) -> Result<Option<Self>, Error> {
         let states = states(&document.root);
         let entry = states.iter().find_map(|state| {
@@ -46,7 +49,7 @@ impl<'d, 'a> Woven<'d, 'a> {
         let missing = |what: &str| {
             let from = &entry.name;
             Error::NotWoven(format!(
-                "state \"{from}\" is woven, but {what} is not there as it was woven"
+                "state \"{from}\" is woven, but {what} is missing or was changed"
             ))
         };
         let hold = named(states, &names.state(HOLD))
@@ -74,7 +77,7 @@ impl<'d, 'a> Woven<'d, 'a> {
         }))
     }
 
-    /// The definition that was woven.
+    /// Returns the original definition.
     pub(crate) fn original(&self) -> String {
         let document = self.document;
         let states = states(&document.root);
@@ -99,11 +102,11 @@ impl<'d, 'a> Woven<'d, 'a> {
         edited(document, &(0..document.text.len()), &edits)
     }
 
-    /// The name of the first state of the work in the style of `target`.
+    /// Returns the name of the first state of the work, written in the style of `target`.
     fn first_state(&self, target: &Node) -> String {
         let start = self.document.slice(&self.start.span);
         let target = self.document.slice(&target.span);
-        // A name that stands in the same quotes is taken over as it is, also with its escapes.
+        // A name in the same quotes is copied unchanged, with its escapes.
         let style = |text: &str| text.bytes().next().filter(|byte| b"\"'".contains(byte));
         match style(start) == style(target) {
             true => start.to_owned(),
@@ -111,7 +114,8 @@ impl<'d, 'a> Woven<'d, 'a> {
         }
     }
 
-    /// What leads from the last state of the work to where it led: `End` becomes `Next`.
+    /// Returns the edits that let the last state of the work lead to the state after it again: `End` becomes
+    /// `Next`.
     fn going_on(&self) -> Vec<(Range<usize>, String)> {
         let last = self.options.to.as_deref();
         let last = last.and_then(|last| named(self.work.entries(), last));
@@ -138,10 +142,11 @@ fn first_branch(state: &Node) -> Option<&Node> {
     state.get("Branches")?.items().first()
 }
 
-/// The places of the states that follow `entry` and are not behind the work, if they are neighbours.
+/// Returns the indexes of `entry` and of the states that follow it, up to the state after the work; `None` if
+/// these states no longer stand next to each other.
 ///
-/// Found by the transitions and not by the names: a state that was added among them by hand would
-/// be lost with them. `None` if they are not neighbours any more.
+/// The states are found by their transitions and not by their position: a state that somebody added between
+/// them by hand would otherwise be lost.
 fn range(states: &[Entry], entry: &str, next: Option<&Node>) -> Option<Range<usize>> {
     let place = |name: &str| states.iter().position(|state| state.name == name);
     let behind = next.and_then(Node::text);
@@ -161,7 +166,10 @@ fn range(states: &[Entry], entry: &str, next: Option<&Node>) -> Option<Range<usi
     (range.len() == found.len()).then_some(range)
 }
 
-/// Rejects a woven text that does not have the work as it was, or does not come back as it was.
+/// Checks that a woven text contains the work unchanged, and that unweaving restores the original.
+///
+/// # Errors
+/// [`Error::Text`] if the text cannot be moved without a change.
 pub(crate) fn check_unchanged(
     original: &Document,
     section: &Section,
@@ -169,11 +177,12 @@ pub(crate) fn check_unchanged(
 ) -> Result<(), Error> {
     let lost = |what: &str| {
         Error::Text(format!(
-            "the text cannot be moved without a change: {what}. Write its scalars in quotes, its aliases out, and a \
-             newline at the end of the file"
+            "the text cannot be moved without a change: {what}. Put its scalars in quotes, replace its aliases by their \
+             values, and end the file with a newline"
         ))
     };
-    let document = Document::parse(woven).map_err(|error| lost(&format!("woven, {error}")))?;
+    let document = Document::parse(woven)
+        .map_err(|error| lost(&format!("the woven text is not valid: {error}")))?;
     let found =
         Woven::find(&document)?.ok_or_else(|| lost("the woven states are not found again"))?;
     let states = states(&original.root);
@@ -181,7 +190,7 @@ pub(crate) fn check_unchanged(
     let after = found.work.entries();
     let exit = section.exit.map(|exit| &exit.key);
     let changed = before.iter().zip(after).find(|(before, after)| {
-        // The one field of the work that is meant to differ.
+        // `Next` or `End` of the last state is the only field of the work that weaving changes.
         let last = |entry: &&Entry| !matches!(entry.name.as_str(), "Next" | "End");
         let own = |entry: &Entry| Some(&entry.key) == exit;
         let is_last = before.value.entries().iter().any(own);
@@ -196,13 +205,10 @@ pub(crate) fn check_unchanged(
         before.name != after.name || !same
     });
     if let Some((before, _)) = changed {
-        return Err(lost(&format!(
-            "state \"{}\" would be another one",
-            before.name
-        )));
+        return Err(lost(&format!("state \"{}\" would change", before.name)));
     }
     if before.len() != after.len() || found.original() != original.text {
-        return Err(lost("unweave would not give it back byte for byte"));
+        return Err(lost("unweave would not restore it byte for byte"));
     }
     Ok(())
 }

@@ -1,21 +1,20 @@
-//! Writes fields of a map in the layout of the text around them.
+//! Writes the fields of a map in the layout of the text around them.
 //!
 //! ```text
 //!  flow, over lines   "Next": "Run Work",     JSON, and YAML in flow style
 //!  flow, on one line  "Next":"Run Work",      a definition without line ends
 //!  block              Next: "Run Work"        YAML
 //! ```
-//! What is written has to be read back as the same value by JSON and YAML alike, so texts are
-//! always in double quotes.
+//! Both JSON and YAML must read the same value from the written text, so texts are always in double quotes.
 
 use crate::value::Value;
 
-/// How the definition is laid out at the place where the fields go.
+/// The layout of the definition at the place where the fields are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout<'a> {
-    /// Flow style, as in JSON; else YAML's block style.
+    /// Whether to write flow style, as in JSON, or else the block style of YAML.
     pub(crate) flow: bool,
-    /// What stands before each field on its line; `None` writes everything on one line.
+    /// The white space before each field on its line; `None` writes everything on one line.
     pub(crate) margin: Option<&'a str>,
     /// One level of indentation.
     pub(crate) unit: &'a str,
@@ -26,7 +25,7 @@ pub(crate) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// The fields, from the first key to the end of the last value.
+    /// Writes the fields, from the first key to the end of the last value.
     pub(crate) fn fields(&self, fields: &[(String, Value)]) -> String {
         let mut out = String::new();
         match (self.flow, self.margin) {
@@ -86,7 +85,8 @@ impl<'a> Layout<'a> {
         for (at, (name, value)) in fields.iter().enumerate() {
             out.push_str(if at > 0 { "," } else { "" });
             out.push_str(&quoted(name));
-            // YAML's flow style requires the space after a colon only of plain keys.
+            // The keys are in quotes. In flow style, YAML requires a space after the colon only for keys
+            // without quotes.
             out.push(':');
             self.line_value(out, value);
         }
@@ -117,7 +117,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Block style knows no bracket: the indentation alone shows where a value ends.
+    /// Writes fields in block style. It has no brackets: only the indentation shows where a value ends.
     fn block_fields(&self, out: &mut String, fields: &[(String, Value)], margin: &str) {
         for (at, (name, value)) in fields.iter().enumerate() {
             if at > 0 {
@@ -159,10 +159,9 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The work as it stands behind `margin`.
+    /// Returns the work, indented to `margin`.
     ///
-    /// Lines keep their own indentation behind the new margin, so that [`dedent`] gives back every
-    /// byte.
+    /// Lines keep their own indentation after the new margin, so that [`dedent`] restores every byte.
     fn moved(&self, margin: &str) -> String {
         let from = self.margin.unwrap_or_default();
         indent(self.work, margin.strip_prefix(from).unwrap_or_default())
@@ -174,10 +173,10 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Puts `more` before each line but the first, and but empty ones.
+/// Adds `more` to the beginning of each line except the first line and empty lines.
 fn indent(text: &str, more: &str) -> String {
     let lines = text.split('\n').enumerate().map(|(at, line)| {
-        // An empty line would get white space that its author did not write.
+        // An empty line stays empty, without trailing white space.
         let is_empty = line.is_empty() || line == "\r";
         let more = if at == 0 || is_empty { "" } else { more };
         format!("{more}{line}")
@@ -185,7 +184,7 @@ fn indent(text: &str, more: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Takes `less` from the beginning of each line but the first; the inverse of moving the text there.
+/// Removes `less` from the beginning of each line except the first. This is the inverse of [`indent`].
 pub(crate) fn dedent(text: &str, less: &str) -> String {
     let lines = text.split('\n').enumerate().map(|(at, line)| match at {
         0 => line,
@@ -206,12 +205,12 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// A text in double quotes, as JSON and YAML both read it.
+/// Returns a text in double quotes, which JSON and YAML read in the same way.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A key of block style: without quotes where it is a word of letters, digits and spaces.
+/// Returns a key for block style, without quotes if it consists of letters, digits and spaces.
 fn plain(name: &str) -> String {
     let is_plain = name
         .bytes()
@@ -223,7 +222,8 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// A name in the style of the scalar that it replaces.
+/// Returns a name in the style of the scalar that it replaces: in double quotes, in single quotes, or without
+/// quotes.
 pub(crate) fn in_style_of(scalar: &str, name: &str) -> String {
     match scalar.bytes().next() {
         Some(b'"') => quoted(name),

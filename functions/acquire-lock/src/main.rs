@@ -1,6 +1,6 @@
 //! The Lambda function acquire-lock: wiring only.
 //!
-//! One thread: Lambda gives an environment one event at a time.
+//! The runtime has one thread, because Lambda sends an execution environment only one event at a time.
 
 use lockstep::aws::{deps, sdk_config};
 use lockstep::config::Config;

@@ -1,6 +1,6 @@
 //! The Lambda function check-running-executions: wiring only.
 //!
-//! It needs no table: it asks Step Functions alone.
+//! The function calls only Step Functions, so it needs no lock table.
 
 use lockstep::aws::sdk_config;
 use lockstep::executions::stepfunctions::StepFunctions;

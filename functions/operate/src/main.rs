@@ -1,6 +1,6 @@
 //! The Lambda function operate, which is also deployed as view: wiring only.
 //!
-//! What view may do is a matter of its role, which cannot write.
+//! view runs the same code with a role that does not allow it to write, and refuses acts that write.
 
 use lockstep::aws::{bus, deps_with, sdk_config};
 use lockstep::config::Config;

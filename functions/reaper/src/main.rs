@@ -1,7 +1,7 @@
 //! The Lambda function reaper: wiring only.
 //!
-//! A failure is retried by Lambda, and the events of all attempts that failed go to the dead-letter
-//! queue. The sweep makes up for them.
+//! Lambda retries an invocation that fails. After the last failed attempt the event goes to the dead-letter
+//! queue, and the next sweep does what the event would have caused.
 
 use lockstep::aws::{deps, sdk_config};
 use lockstep::config::Config;

@@ -1,13 +1,14 @@
-//! JSON with places. `serde_json` checks the text first, so the scanner meets only valid JSON.
+//! Parses JSON with the place of each value. `serde_json` checks the text first, so the scanner reads only
+//! valid JSON.
 //!
-//! JSON is a subset of YAML but for surrogate pairs, which YAML's escapes lack. So it is scanned by
-//! itself.
+//! The YAML parser cannot read all JSON, because the escapes of YAML have no surrogate pairs. So JSON has a
+//! scanner of its own.
 
 use super::{DEPTH_MAX, Entry, Kind, Node, TOO_DEEP};
 use crate::Error;
 use serde::de::IgnoredAny;
 
-/// Reads `text`, which begins at `offset` of the file.
+/// Parses `text`, which begins at byte `offset` of the file.
 pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
     let checked = serde_json::from_str::<IgnoredAny>(text);
     checked.map_err(|error| Error::Syntax {
@@ -15,7 +16,8 @@ pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
         column: error.column(),
         why: match placeholder(text) {
             Some(line) => format!(
-                "no valid JSON, with ${{…}} or %{{…}} outside of a string in line {line}: of a template of Terraform, weave what it renders"
+                "not valid JSON: there is a ${{…}} or %{{…}} outside of a string in line {line}; if this is a Terraform \
+                 template, weave the text that Terraform renders"
             ),
             None => without_place(&error.to_string()),
         },
@@ -29,7 +31,7 @@ pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
     scanner.value()
 }
 
-/// The line of the first `${` or `%{` that is in no string.
+/// Returns the line of the first `${` or `%{` outside of a string; `None` if there is none.
 fn placeholder(text: &str) -> Option<usize> {
     let (mut line, mut is_string, mut is_escaped) = (1, false, false);
     for (at, c) in text.char_indices() {
@@ -44,23 +46,24 @@ fn placeholder(text: &str) -> Option<usize> {
     None
 }
 
-/// The sentence of serde_json, which ends with the place.
+/// Returns the message of serde_json without the place at its end.
 fn without_place(text: &str) -> String {
     let end = text.rfind(" at line ").unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// Its methods rely on valid JSON, and would not notice a fault: a colon is passed over unread.
+/// The scanner. Its methods rely on valid JSON and do not detect errors: for example, a colon is skipped
+/// without a check.
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
     offset: usize,
-    /// How deep the value is that is being read. The check of the whole text has no bound.
+    /// Depth of the value that is being read. The check by serde_json does not limit the depth.
     depth: usize,
 }
 
 impl Scanner<'_> {
-    /// The value that begins at the next byte, with its place in the file.
+    /// Reads the value that begins at the next byte that is not white space.
     fn value(&mut self) -> Result<Node, Error> {
         let first = self.peek();
         let start = self.at;
@@ -127,7 +130,7 @@ impl Scanner<'_> {
             self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
         }
         self.at += 1;
-        // Half of a surrogate pair is the one thing that the check of the whole text lets pass.
+        // This fails only for half of a surrogate pair, which the check of the whole text accepts.
         let parsed = serde_json::from_str(&self.text[start..self.at]);
         parsed.map_err(|error| self.wrong(start, &without_place(&error.to_string())))
     }
@@ -152,7 +155,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The next byte that is no white space, and moves to it.
+    /// Moves to the next byte that is not white space, and returns it.
     fn peek(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
         while bytes[self.at].is_ascii_whitespace() {

@@ -1,17 +1,18 @@
-//! YAML with places, from the events of saphyr-parser.
+//! Parses YAML with the place of each value, from the events of saphyr-parser.
 //!
-//! Libraries that edit YAML write their own layout. The events of a parser have the place of each
-//! value, which is all that is needed here.
+//! Libraries that edit YAML write a layout of their own. The events of a parser contain the place of each
+//! value, which is enough to edit the text.
 
 use super::{DEPTH_MAX, Entry, Kind, Node};
 use crate::Error;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use std::collections::HashMap;
 
-/// Most values that aliases may add. More of them are no definition: AWS takes 1,048,576 characters.
+/// Maximum number of values that aliases may add. A text with more cannot be a definition, because AWS
+/// accepts at most 1,048,576 characters.
 const ALIASED_MAX: usize = 100_000;
 
-/// Reads the only document of `text`, which begins at `offset` of the file.
+/// Parses the only document of `text`, which begins at byte `offset` of the file.
 pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
     let bytes = text.char_indices().map(|(at, _)| at);
     let mut reader = Reader {
@@ -38,13 +39,15 @@ pub(super) fn parse(text: &str, offset: usize) -> Result<Node, Error> {
 
 struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
-    /// The byte of the file at which each character begins: the parser counts characters.
+    /// For each character, the byte of the file at which it begins. The parser counts characters.
     bytes: Vec<usize>,
-    /// The values of the anchors so far. An alias is read as the value, with the alias's own place.
+    /// The values of the anchors so far. An alias is read as the value of its anchor, with the place of the
+    /// alias.
     anchors: HashMap<usize, Node>,
-    /// How many values aliases have added: a few of them can stand for billions.
+    /// Number of values that aliases have added. It is limited, because a few nested aliases can stand for
+    /// billions.
     aliased: usize,
-    /// How deep the value is that is being read.
+    /// Depth of the value that is being read.
     depth: usize,
 }
 
@@ -94,7 +97,7 @@ impl<'a> Reader<'a> {
             }
             Event::MappingStart(anchor, _) => {
                 let (entries, closed) = self.entries()?;
-                // Block style has no closing brace, so the end is that of the last value.
+                // A map in block style has no closing brace, so it ends with its last value.
                 end = closed.unwrap_or_else(|| {
                     let last = entries.last();
                     last.map_or(start, |entry| entry.value.span.end.max(entry.key.end))
@@ -116,7 +119,8 @@ impl<'a> Reader<'a> {
         Ok(node)
     }
 
-    /// The items of a list, and the end of its closing bracket.
+    /// Reads the items of a list. Returns them with the end of the closing bracket, or of the opening event
+    /// in block style.
     fn items(&mut self, opened: Span) -> Result<(Vec<Node>, usize), Error> {
         let mut items = Vec::new();
         loop {
@@ -134,7 +138,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The fields of a map, and in flow style the end of its closing brace.
+    /// Reads the fields of a map. Returns them with the end of the closing brace; `None` in block style.
     fn entries(&mut self) -> Result<(Vec<Entry>, Option<usize>), Error> {
         let mut entries = Vec::new();
         loop {

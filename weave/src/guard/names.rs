@@ -1,25 +1,27 @@
-//! Names of states and variables that do not collide with those of the definition.
+//! Names for the states and variables of the guard that do not collide with those of the definition.
 //!
-//! An inner scope may not assign a variable of an outer one under the same name, and a variable
-//! that the author adds later should not collide: so variables always have a prefix. Names of
-//! states are what people read in the console: they get one only where one of them is taken, and
-//! then all together, so that the prefix is known from the first.
+//! Variables always have a prefix, for two reasons: an inner scope may not assign a variable that an outer
+//! scope has under the same name, and a variable that the author adds later should not collide.
+//!
+//! People read the names of states in the console. So these have a prefix only if the definition has one of
+//! the names already. Then all of them have the prefix, so that the name of the first woven state shows it.
 
 use crate::document::Node;
 use crate::value::Value;
 use std::collections::BTreeSet;
 
-/// The names that the guard has in one definition.
+/// The names of the guard in one definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// What stands before each state's name.
+    /// The prefix of the name of each state; empty if none of the names is taken.
     prefix: String,
-    /// What stands before each variable's name, whose first letter is then a capital.
+    /// The prefix of the name of each variable. The letter after the prefix is a capital.
     variables: String,
 }
 
 impl Names {
-    /// Names that are not among `states` and `variables`. The guard's own names of states are `guard`.
+    /// Chooses names that are not among `states` and `variables` of the definition. `guard` contains the
+    /// names of the states of the guard without a prefix.
     pub(crate) fn beside(
         guard: &[String],
         states: &BTreeSet<String>,
@@ -36,8 +38,8 @@ impl Names {
         });
         let words = (1..).map(|n| numbered("lockstep", n));
         let word = words.into_iter().find(|word| {
-            // `lockstepInput` is taken; `lockstepping` is not, since a guard's name goes on with a
-            // capital.
+            // A variable `lockstepInput` means that the prefix is taken. A variable `lockstepping` does not,
+            // because the names of the guard continue with a capital letter.
             let mut names = variables.iter().filter_map(|name| name.strip_prefix(word));
             !names.any(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
         });
@@ -47,9 +49,10 @@ impl Names {
         }
     }
 
-    /// The names of a woven definition, by that of its first woven state.
+    /// Returns the names of a woven definition, given the name of its first woven state; `None` if that name
+    /// is not one of the guard.
     ///
-    /// The prefix of the variables is not needed to take the states out.
+    /// The prefix of the variables stays empty, because unweaving does not need it.
     pub(crate) fn of_entry(entry: &str) -> Option<Self> {
         let prefix = entry.strip_suffix(super::ENTRY)?;
         Some(Self {
@@ -58,12 +61,12 @@ impl Names {
         })
     }
 
-    /// The name of the guard's state `name`.
+    /// Returns the name of the state `name` of the guard, with the prefix.
     pub(crate) fn state(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    /// The name of the guard's variable `name`.
+    /// Returns the name of the variable `name` of the guard, with the prefix.
     pub(crate) fn variable(&self, name: &str) -> String {
         let mut rest = name.chars();
         let first = rest.next().map(|first| first.to_ascii_uppercase());
@@ -71,7 +74,8 @@ impl Names {
         format!("{}{first}{}", self.variables, rest.as_str())
     }
 
-    /// Gives the guard these names. It assigns its variables itself, except those that it only reads.
+    /// Renames the states and variables of the guard to these names. The variables are those that the guard
+    /// assigns, and those of `read`, which it only reads.
     pub(crate) fn apply<'a>(&self, guard: &mut Value, read: impl Iterator<Item = &'a str>) {
         let mut variables: BTreeSet<String> = read.map(str::to_owned).collect();
         guard.change(&mut |value| {
@@ -103,7 +107,7 @@ impl Names {
         }
     }
 
-    /// The names under which states stand are those by which transitions name them.
+    /// Renames the keys of a map of states, so that they match the targets of the transitions.
     fn rename_keys(&self, states: &mut [(String, Value)]) {
         for (name, _) in states {
             *name = self.state(name);
@@ -111,7 +115,7 @@ impl Names {
     }
 }
 
-/// Adds the names of all states of the guard.
+/// Adds the names of all states of the guard to `names`, at any depth.
 pub(super) fn collect(guard: &mut Value, names: &mut Vec<String>) {
     if let Value::Map(states) = guard {
         names.extend(states.iter().map(|(name, _)| name.clone()));
@@ -123,7 +127,8 @@ pub(super) fn collect(guard: &mut Value, names: &mut Vec<String>) {
     });
 }
 
-/// Renames the variables of an expression: whole `$name` tokens, and no `$$name`.
+/// Renames the variables of an expression that are `known`. Only whole `$name` tokens are renamed, and no
+/// `$$name`.
 fn rename(text: &str, known: &BTreeSet<String>, new: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -132,7 +137,7 @@ fn rename(text: &str, known: &BTreeSet<String>, new: impl Fn(&str) -> String) ->
         out.push_str(before);
         let end = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
         let (name, tail) = after.split_at(end);
-        // `$$` is the root of JSONata's input, and no variable.
+        // In JSONata, `$$` is the root of the input and not a variable.
         match known.contains(name) && !before[..at].ends_with('$') {
             true => out.push_str(&new(name)),
             false => out.push_str(name),
@@ -146,7 +151,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The names of all states of a definition, at any depth.
+/// Returns the names of all states of a definition, at any depth.
 pub(crate) fn state_names(root: &Node) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     root.walk(&mut |node| {
@@ -157,8 +162,8 @@ pub(crate) fn state_names(root: &Node) -> BTreeSet<String> {
     names
 }
 
-/// The variables that a part of a definition assigns or reads. A text that is no expression may add names that
-/// are none.
+/// Returns the variables that a part of a definition assigns or reads. A text that is not an expression may
+/// add words that are not variables.
 pub(crate) fn variables_of(root: &Node) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     root.walk(&mut |node| {

@@ -1,7 +1,7 @@
-//! The first woven state: the request of the lock.
+//! The first woven state, which assigns the request for the lock.
 //!
-//! exclusive-run computes these from its input. Here the flags have them, so most are constants,
-//! and only the holder, the parent and what the flags give as an expression are read at run time.
+//! exclusive-run computes its variables from its input. Here the flags determine them, so most are constants.
+//! Only the holder, the parent and expressions in flags are evaluated at run time.
 
 use super::{FIRST, Names};
 use crate::Error;
@@ -9,10 +9,11 @@ use crate::options::Options;
 use crate::value::Value;
 use serde_json::json;
 
-/// Default of `waitIntervalSeconds`, as of exclusive-run.
+/// Default of `waitIntervalSeconds` in seconds, as in exclusive-run.
 const INTERVAL_DEFAULT: i64 = 300;
 
-/// The variables that the guard reads before it assigns them: the request, and the input.
+/// Returns the variables that the guard reads before it assigns them: the input, and the parts of the
+/// request.
 pub(super) fn variables(options: &Options) -> Vec<(&'static str, Value)> {
     let number = |number: i64| Value::Literal(number.to_string());
     let until = |seconds| format!("{{% $fromMillis($millis() + 1000 * {seconds}) %}}");
@@ -49,11 +50,11 @@ pub(super) fn variables(options: &Options) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The request of acquire-lock.
+/// Returns the request to acquire-lock.
 ///
-/// `work.states` has an execution that ended without a release keep its permit for thirty seconds:
-/// Step Functions is still stopping what its states had started. The parent makes a retry of a
-/// nested execution known as one.
+/// With `work.states`, an execution that ended without a release keeps its permit for 30 seconds, because
+/// Step Functions may still be stopping what its states had started. With the parent, Lockstep recognises a
+/// retry of a nested execution.
 fn ask(options: &Options) -> Value {
     let parent = "$states.input.AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
     let parent = format!("{{% $type({parent}) = 'string' ? {parent} : null %}}");
@@ -68,7 +69,7 @@ fn ask(options: &Options) -> Value {
     ]))
 }
 
-/// The state that assigns `variables`.
+/// Returns the state that assigns `variables`.
 pub(super) fn state(
     options: &Options,
     names: &Names,
@@ -84,7 +85,7 @@ pub(super) fn state(
     ]))
 }
 
-/// A value as the definition has it: a text may be an expression, and stays one.
+/// Converts a value of the request. A text is written unchanged, so an expression stays an expression.
 fn constant(value: &serde_json::Value) -> Value {
     match value.as_str() {
         Some(text) => Value::text(text),

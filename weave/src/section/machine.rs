@@ -1,17 +1,17 @@
-//! The top level of a definition, and where its states lead.
+//! The top level of a definition, and the transitions of its states.
 //!
-//! Only the top level can be a section. The iterations of a Map and the branches of a Parallel have
-//! one execution, which is the holder: all of them would hold the lock at once.
+//! Only states of the top level can be a section. All iterations of a Map, and all branches of a Parallel,
+//! run in one execution, which is the holder, so all of them would hold the lock at once.
 
 use crate::Error;
 use crate::document::{Entry, Node};
 use crate::guard::state_names;
 use std::collections::BTreeSet;
 
-/// A transition: the field that has it, and the scalar that names its target.
+/// A transition: its field, and the scalar that names its target.
 pub(crate) type Transition<'a> = (&'static str, &'a Node);
 
-/// Where a state may lead.
+/// Returns all transitions of a state.
 pub(crate) fn transitions(state: &Node) -> Vec<Transition<'_>> {
     let own = ["Next", "Default"].into_iter();
     let own = own.filter_map(|name| Some((name, state.get(name)?)));
@@ -31,7 +31,11 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// Reads the top level, whose transitions must lead to states of it.
+    /// Reads the top level of a definition.
+    ///
+    /// # Errors
+    /// [`Error::Definition`] if a field is missing, if a name occurs twice, or if a transition leads to no
+    /// state of the top level.
     pub(super) fn of(root: &'a Node) -> Result<Self, Error> {
         let start = root.get("StartAt").and_then(Node::text);
         let missing = |field: &str| Error::Definition(format!("field {field} is missing"));
@@ -70,7 +74,7 @@ impl<'a> Machine<'a> {
         Ok(machine)
     }
 
-    /// Where the state `name` stands.
+    /// Returns the index of the state `name`.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.states.iter().position(|state| state.name == name)
     }
@@ -105,7 +109,8 @@ impl<'a> Machine<'a> {
         Err(Error::Section(format!("{flag} is \"{name}\", but {rule}")))
     }
 
-    /// The states that `first` leads to without passing the `Next` of `last`.
+    /// Returns the indexes of `first` and of all states that follow it, without following the `Next` of
+    /// `last`.
     pub(super) fn inside(&self, first: &str, last: Option<&str>) -> Result<BTreeSet<usize>, Error> {
         if let Some(last) = last {
             self.exists("--to", last)?;

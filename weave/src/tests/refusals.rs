@@ -1,10 +1,10 @@
-//! Each refusal with its whole message.
+//! Tests each refusal with its whole message.
 
 use super::{lock, unindented};
 use crate::{DEFINITION_MAX, Options, check, unweave, weave};
 use lockstep::contract::{LockOptions, Overlap};
 
-/// A definition of `A` to `D` in a line, with `more` fields of `B`.
+/// Returns a definition of the states `A` to `D`, each of which leads to the next, with `more` fields of `B`.
 pub(super) fn line(more: &str) -> String {
     format!(
         r#"{{ "StartAt": "A", "States": {{
@@ -21,14 +21,14 @@ fn refusal(text: &str, options: &Options) -> String {
 
 #[test]
 fn a_file_that_is_no_definition_is_refused_with_its_reason() {
-    // Each case is a text, in which `\n` and `\t` are what they are in Rust, and its message.
+    // Each case is a text and its message. `\n` and `\t` in the text are escapes as in Rust.
     let cases = r#"
         [1] => a definition must be a map with StartAt and States
         {\n  "StartAt":  => line 2, column 13: EOF while parsing a value
         StartAt: A\n\tB: 7\n => line 1, column 10: while scanning a plain scalar, found a tab
         StartAt: A\n---\nStates: {}\n => line 3, column 1: a second document begins here
-        {"States": {}} => field StartAt must be there once, but is there 0 times
-        {"StartAt": "A", "States": {}, "States": {}} => field States must be there once, but is there 2 times
+        {"States": {}} => field StartAt must occur exactly once, but occurs 0 times
+        {"StartAt": "A", "States": {}, "States": {}} => field States must occur exactly once, but occurs 2 times
         {"StartAt": "A", "States": {}} => field States must be a map of at least one state
         {"StartAt": "A", "States": {"B": {"Type": "Succeed"}}} => field StartAt is "A", but must be
             a state of the same level
@@ -38,7 +38,8 @@ fn a_file_that_is_no_definition_is_refused_with_its_reason() {
             a state twice, but names must be unique
         {"StartAt": "B", "States": {"B": {"Type": "Task", "Parameters":
             {"FunctionName": "${AcquireLockFunctionArn}"}, "End": true}}} => state "B" calls
-            ${AcquireLockFunctionArn} itself: a definition must have its guard by hand or woven, not both
+            ${AcquireLockFunctionArn} itself: a definition must hold the lock either by its own states or by woven
+            states, not by both
         "#;
     for case in unindented(cases) {
         let (text, message) = case.split_once(" => ").expect(&case);
@@ -50,7 +51,7 @@ fn a_file_that_is_no_definition_is_refused_with_its_reason() {
 
 #[test]
 fn a_template_is_refused_with_what_is_to_be_woven() {
-    let message = "this is a template of CloudFormation, not a definition: weave the file that its DefinitionUri or \
+    let message = "this is a CloudFormation template, not a definition: weave the file that its DefinitionUri or \
                    DefinitionS3Location names.";
     let express = " A state machine of type EXPRESS cannot hold a lock: nothing shows when its execution has ended.";
     for (kind, more) in [("STANDARD", ""), ("EXPRESS", express)] {
@@ -70,12 +71,12 @@ fn a_document_around_a_definition_is_refused_with_what_to_do() {
     for (text, message) in [
         (
             sam,
-            "Move the Definition that stands in the template into such a file",
+            "First move the inline Definition of the template into such a file",
         ),
         (described, "--query definition --output text"),
         (
             terraform,
-            "outside of a string in line 3: of a template of Terraform, weave what it renders",
+            "outside of a string in line 3; if this is a Terraform template, weave the text that Terraform renders",
         ),
         (directive, "outside of a string in line 2"),
     ] {
@@ -174,7 +175,7 @@ fn a_definition_of_any_depth_gets_one_error() {
     }
 }
 
-/// What makes options bad, the flag and its value in the message, and the rule in it.
+/// A change that makes options invalid, the flag and its value in the message, and the rule in the message.
 type Bad = (fn(&mut Options), &'static str, &'static str);
 
 #[test]
@@ -267,7 +268,7 @@ fn a_definition_that_grows_over_the_limit_is_refused_with_its_length() {
 
     let (before, after) = (
         "the woven definition has ",
-        " characters, but CreateStateMachine takes at most 1048576",
+        " characters, but CreateStateMachine accepts at most 1048576",
     );
     let characters = message.strip_prefix(before).expect(&message);
     let characters = characters.strip_suffix(after).expect(&message);
@@ -277,15 +278,15 @@ fn a_definition_that_grows_over_the_limit_is_refused_with_its_length() {
 
 #[test]
 fn text_that_cannot_be_moved_is_refused_instead_of_changed() {
-    // A block scalar that keeps its trailing lines would take fewer of them along.
+    // This block scalar keeps its trailing empty lines (`|+`), and would lose some of them if it were moved.
     let kept = "StartAt: A\nStates:\n  A:\n    Type: Succeed\n    Comment: |+\n      one\n\n\nVersion: \"1.0\"\n";
 
     let message = refusal(kept, &lock());
 
     assert_eq!(
         message,
-        "the text cannot be moved without a change: state \"A\" would be another one. Write its scalars in \
-         quotes, its aliases out, and a newline at the end of the file"
+        "the text cannot be moved without a change: state \"A\" would change. Put its scalars in quotes, \
+         replace its aliases by their values, and end the file with a newline"
     );
 }
 
@@ -296,15 +297,15 @@ fn a_file_whose_woven_states_were_changed_is_not_taken_for_woven() {
         (line(""), "the definition is not woven"),
         (
             woven.replace("\"Run Work\"", "\"My Work\""),
-            "state \"Request Lock\" is woven, but the state around the work is not there as it was woven",
+            "state \"Request Lock\" is woven, but the state around the work is missing or was changed",
         ),
         (
             woven.replace("\"Run Exclusively\"", "\"My Hold\""),
-            "state \"Request Lock\" is woven, but the state that holds the lock is not there as it was woven",
+            "state \"Request Lock\" is woven, but the state that holds the lock is missing or was changed",
         ),
         (
             woven.replace("\"Rethrow\":", "\"Throw\":"),
-            "state \"Request Lock\" is woven, but one of the woven states is not there as it was woven",
+            "state \"Request Lock\" is woven, but one of the woven states is missing or was changed",
         ),
     ];
     for (text, message) in cases {
@@ -314,7 +315,7 @@ fn a_file_whose_woven_states_were_changed_is_not_taken_for_woven() {
     assert!(older != woven);
     assert_eq!(
         check(&older).unwrap_err().to_string(),
-        "the woven states differ from those that this version weaves; weave it again"
+        "the woven states differ from those that this version weaves; weave the definition again"
     );
     assert_eq!(unweave(&older).unwrap(), line(""));
 }

@@ -1,4 +1,4 @@
-//! Definitions in the layouts that people write.
+//! Definitions in the layouts in which people write them.
 
 /// Whole definitions.
 pub(super) const SAMPLES: &[(&str, &str)] = &[
@@ -115,7 +115,7 @@ TimeoutSeconds: 600
     ),
 ];
 
-/// Sections: name, first state, last state, definition.
+/// Sections, each with a name, its first state, its last state and the definition.
 pub(super) const SECTIONS: &[(&str, &str, &str, &str)] = &[
     (
         "the middle",

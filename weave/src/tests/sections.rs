@@ -1,11 +1,11 @@
-//! Sections that are none: each refusal with its whole message.
+//! Tests states that are not a section: each refusal with its whole message.
 
 use super::refusals::line;
 use super::{section, unindented};
 use crate::weave;
 
-/// Checks that sections of `text` are refused. A line of `cases` has the first and the last state of one,
-/// and the whole message.
+/// Checks that sections of `text` are refused. Each line of `cases` contains the first and the last state of
+/// a section, and the whole message.
 fn assert_refused(text: &str, cases: &str) {
     for case in unindented(cases) {
         let (ends, message) = case.split_once(": ").expect(&case);
@@ -16,7 +16,7 @@ fn assert_refused(text: &str, cases: &str) {
     }
 }
 
-/// The [`line`] with a Catch of `B` that leads to `next`.
+/// Returns the definition of [`line`] with a Catch of `B` that leads to `next`.
 fn catching(next: &str) -> String {
     line(&format!(
         r#""Catch": [{{ "ErrorEquals": ["States.ALL"], "Next": "{next}" }}],"#
@@ -110,15 +110,15 @@ fn a_section_keeps_its_variables_and_stands_together() {
     assert_refused(
         &assigns,
         r#"
-        B C: the section from "B" to "C" assigns the variable "n" in "B", which "D" outside of it
-            has too: variables of the work end with it
+        B C: the section from "B" to "C" assigns the variable "n" in "B", and "D" outside of it
+            uses that variable: the variables of the work are lost when the work ends
         "#,
     );
     assert_refused(
         apart,
         r#"
         A B: the section from "A" to "B" has states that do not stand next to each other in the
-            file: move "C" before or behind them
+            file: move "C" before or after them
         "#,
     );
 }
