@@ -67,8 +67,8 @@ where
 ///
 /// # Errors
 /// - `Lockstep.InvalidRequest` for a lock, a holder, a waiter or a run key that does not exist.
-/// - `LockHeld` for the eviction of a living holder without `force`, and for a run key that a holder or a waiter
-///   has.
+/// - `LockHeld` for the eviction of a living holder without `force`, and for a run key that a holder or a
+///   waiter has.
 /// - `LockFrozen` for the pause of a frozen lock.
 /// - `Contended`, `Unavailable`, `Denied` or `Corrupt` if a request to the table failed.
 pub async fn run<P: Ports>(

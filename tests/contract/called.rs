@@ -57,10 +57,7 @@ async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
                 execution("thursday"),
             ],
         ),
-        (
-            "execution:report",
-            vec!["none has this name".into()],
-        ),
+        ("execution:report", vec!["none has this name".into()]),
         ("mon", vec!["4 characters or more".into()]),
         (
             "friday",
@@ -115,7 +112,10 @@ async fn without_a_name_none_of_several_holders_is_evicted() {
     functions.wait(120);
     for (lock, says) in [
         ("nightly", [execution("monday"), execution("tuesday")]),
-        ("idle", ["a waiter of lock idle".into(), "has no holder".into()]),
+        (
+            "idle",
+            ["a waiter of lock idle".into(), "has no holder".into()],
+        ),
     ] {
         let refused = functions.operate(evict(&json!({ "lock": lock }))).await;
 

@@ -12,8 +12,8 @@ use lockstep_core::store::LockStore;
 /// Maximum number of names that an error lists.
 const LISTED_MAX: usize = 5;
 
-/// Time after its grant in which even the only holder has to be named. The holder that the operator saw may have ended
-/// since, and this may be the next one.
+/// Time after its grant in which even the only holder has to be named. The holder that the operator saw may
+/// have ended since, and this may be the next one.
 const YOUNG: Seconds = Seconds::of(60);
 
 /// The holder or the waiter that a name stands for.
@@ -73,8 +73,8 @@ pub(super) async fn find<P: Ports>(
 /// Returns the only holder of `lock`, if it has held its permit for a minute.
 ///
 /// # Errors
-/// `Lockstep.InvalidRequest` if the lock has no holder, several holders, or one that was granted its permit less than
-/// a minute ago.
+/// `Lockstep.InvalidRequest` if the lock has no holder, several holders, or one that was granted its permit
+/// less than a minute ago.
 pub(super) fn only_holder<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,

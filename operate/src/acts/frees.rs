@@ -9,10 +9,11 @@ use super::holder::{latest, through, why, words};
 use lockstep_core::domain::{HolderId, LockRecord, Mode, Terms, Timestamp, rfc3339};
 use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
 
-/// Returns the sentences for `record` at `now`. `oldest` is the oldest holder of the lock, and `first` contains the
-/// terms of the first waiter.
+/// Returns the sentences for `record` at `now`. `oldest` is the oldest holder of the lock, and `first`
+/// contains the terms of the first waiter.
 ///
-/// A lock that is paused or frozen is described as such first, because it grants nothing, whatever its holders do.
+/// A lock that is paused or frozen is described as such first, because it grants nothing, whatever its
+/// holders do.
 pub(super) fn frees(
     record: &LockRecord,
     oldest: Option<(&HolderId, &Verdict)>,
@@ -86,8 +87,8 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
     }
 }
 
-/// Returns the sentences for a lock whose permits are all held: what `holder` does, what the next check of `holder`
-/// does and by when, and what an operator can type.
+/// Returns the sentences for a lock whose permits are all held: what `holder` does, what the next check of
+/// `holder` does and by when, and what an operator can type.
 fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Timestamp) -> String {
     let next = verdict.next(now).and_then(|next| through(record, next));
     let now_due = verdict.action != Action::Leave;

@@ -41,7 +41,8 @@ pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> Hold
         TaskObservation::Unknown | TaskObservation::NotOne => {}
     }
     match &verdict.evidence.work {
-        // The states of an execution run for as long as the execution itself, which the view contains already.
+        // The states of an execution run for as long as the execution itself, which the view contains
+        // already.
         WorkObservation::NotNamed | WorkObservation::States(None) => {}
         WorkObservation::Tasks(tasks) | WorkObservation::States(Some(tasks)) => {
             let views = tasks.iter().map(|task| TaskView::of(task, None));
@@ -59,7 +60,8 @@ pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> Hold
     view
 }
 
-/// Returns the view of what a check does to the holder next. `due` is the time from which the sweep checks the lock.
+/// Returns the view of what a check does to the holder next. `due` is the time from which the sweep checks
+/// the lock.
 pub(super) fn next_view(lease: &Lease, next: &Next, due: Option<Timestamp>) -> NextView {
     NextView {
         action: words(&next.action).0,
@@ -135,8 +137,8 @@ pub(super) fn words(action: &Action) -> (&'static str, &'static str) {
 
 /// Returns `next` as the gate of the lock allows it, or `None` if the gate forbids it:
 /// - a closed lock does not freeze;
-/// - a holder is stopped for its replacer only when the lock would grant the replacer a permit: never while a permit
-///   is free, and not before the gate opens.
+/// - a holder is stopped for its replacer only when the lock would grant the replacer a permit: never while
+///   a permit is free, and not before the gate opens.
 pub(super) fn through(record: &LockRecord, next: Next) -> Option<Next> {
     let gate = &record.gate;
     match &next.action {
@@ -156,8 +158,8 @@ pub(super) fn through(record: &LockRecord, next: Next) -> Option<Next> {
     }
 }
 
-/// Returns the view of an execution. Two of its statuses are not from Step Functions: `UNKNOWN` for an execution that
-/// Step Functions does not know, and `HIDDEN` for one that could not be described.
+/// Returns the view of an execution. Two of its statuses are not from Step Functions: `UNKNOWN` for an
+/// execution that Step Functions does not know, and `HIDDEN` for one that could not be described.
 fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> ExecutionView {
     let (status, stopped_at, hidden) = match observed {
         ExecutionObservation::Seen(seen) => (status(seen), seen.stopped_at, None),

@@ -1,8 +1,8 @@
 //! Shows one lock, with the live state of its holders.
 //!
-//! The response combines the record of the lock with what Step Functions and ECS report at this moment, so that an
-//! operator sees why a permit is held and what will free it. `show` judges the holders as a check does, but takes no
-//! action and writes nothing.
+//! The response combines the record of the lock with what Step Functions and ECS report at this moment, so
+//! that an operator sees why a permit is held and what will free it. `show` judges the holders as a check
+//! does, but takes no action and writes nothing.
 
 use super::frees::frees;
 use super::holder::{judge, next_view, through, view};
@@ -56,7 +56,8 @@ where
     let last = history::page_of(deps, &everything, lock, None, LAST_RUNS, None).await?;
     let usual = usual(deps, lock, &last).await?;
     let granted = record.last_token.granted_at();
-    // The record does not contain runs that lost their permit and continue (`yield`). The history keeps their leases.
+    // The record does not contain runs that lost their permit and continue (`yield`). The history keeps their
+    // leases.
     let ended = last.leases.iter();
     let ended = ended.filter(|(holder, _)| !record.holders.contains_key(holder));
     let ended = ended.map(async |(holder, lease)| {
@@ -112,7 +113,8 @@ async fn never_run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Option<Er
     }))
 }
 
-/// Returns how long runs of the lock usually take, computed from the runs in `last` and the [`EARLIER_RUNS`] before.
+/// Returns how long runs of the lock usually take, computed from the runs in `last` and the [`EARLIER_RUNS`]
+/// before.
 async fn usual<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -159,8 +161,8 @@ pub(super) async fn existing<P: Ports>(
     })?)
 }
 
-/// Returns the terms of the first waiter. They are read only while a permit is free, because only then something other
-/// than the holders keeps the waiter from its turn.
+/// Returns the terms of the first waiter. They are read only while a permit is free, because only then
+/// something other than the holders keeps the waiter from its turn.
 async fn first_asks<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -172,7 +174,8 @@ async fn first_asks<P: Ports>(
     item.map(|waiter| waiter.terms)
 }
 
-/// Returns the first [`WAITERS_MAX`] waiters, each with its side item. The record contains only their short names.
+/// Returns the first [`WAITERS_MAX`] waiters, each with its side item. The record contains only their short
+/// names.
 async fn waiters<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -203,7 +206,8 @@ async fn waiter<P: Ports>(
 ) -> Result<WaiterView, Error> {
     let item = match deps.store().load_waiter(lock, id).await {
         Ok(item) => Ok(item),
-        // The response shows a damaged item as the problem of its waiter. Its short name is enough to drop the waiter.
+        // The response shows a damaged item as the problem of its waiter. Its short name is enough to drop
+        // the waiter.
         Err(error @ StoreError::Corrupt { .. }) => Err(error.to_string()),
         Err(error) => return Err(error.into()),
     };
