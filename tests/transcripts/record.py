@@ -27,7 +27,7 @@ def questions():
     yield ("Is anything else wrong with the stack?", None,
            lambda: ["doctor"], 1, ["clock", "function Reaper: Active", "frozen or unreadable", "lockstep resume LOCK"])
     yield ("It is frozen. What has to be done?", None,
-           lambda: ["show", "invoices"], 0, ["The lock is frozen:", "It grants no permit until", "First check whether", "lockstep resume LOCK"])
+           lambda: ["show", "invoices"], 0, ["The lock is frozen:", "(maxRunSeconds)", "First", "--force"])
     yield ("It was checked. How is the run ended, and the lock freed?", None,
            lambda: ["evict", "invoices", short("invoices"), "--force", "--note", "hangs since 3:00"], 0, ["invoices"])
     yield ("And the lock opened again?", None,

@@ -92,7 +92,7 @@ pub(crate) fn own_names() -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// The functions that the guard calls, as the definition would write them.
+/// Returns the names of the functions that the guard calls, as the definition would write them.
 pub(crate) fn functions(options: &Options) -> Result<BTreeSet<String>, Error> {
     let mut guard = from_exclusive_run()?;
     substitute(&mut guard, options);
@@ -104,10 +104,9 @@ pub(crate) fn functions(options: &Options) -> Result<BTreeSet<String>, Error> {
     Ok(found)
 }
 
-/// The guard under the names of exclusive-run, with the state around the work, which is empty.
+/// Returns the guard under the names of exclusive-run. The state around the work, [`WORK`], is still empty.
 ///
-/// The definition is part of this program, so an error here is one of the build and is found by
-/// every test.
+/// The definition of exclusive-run is part of this program, so every test would find an error here.
 fn from_exclusive_run() -> Result<Value, Error> {
     let lacks = |name: &str| Error::Definition(format!("exclusive-run has no state {name}"));
     let file = Value::from(&Document::parse(EXCLUSIVE_RUN)?.root);
@@ -121,16 +120,16 @@ fn from_exclusive_run() -> Result<Value, Error> {
     let inner = first.get("States").ok_or_else(|| lacks(MODEL))?;
     let catchers = inner.get(MODEL).and_then(|model| model.get("Catch"));
     let catchers = catchers.map(Value::items).unwrap_or_default().iter();
-    // A time-out of a user's state may be that of a Lambda function, so no other catcher fits: it would fail the
-    // work as over its time.
+    // The other catchers treat `States.Timeout` as work over its time limit. A state of the user may time out
+    // for another reason, such as a Lambda function, so only the catcher of every error is used.
     let any: Vec<_> = catchers.filter(|catcher| catches_any(catcher)).collect();
     let failed: Vec<_> = any
         .iter()
         .filter_map(|catcher| catcher.get("Next")?.as_text())
         .collect();
     let mut after = reachable(inner, failed.iter().copied().chain([AFTER, SETTLE]));
-    // One task ends before its state fails. The user's states may run side by side: when one fails, Step Functions
-    // stops the others.
+    // In exclusive-run, the only task has ended when its state fails. States of the user may run side by
+    // side: when one fails, Step Functions stops the others, and the guard waits for that.
     for name in failed {
         if let Some(state) = after.get_mut(name) {
             state.replace("Default", "Default", Value::text(SETTLE));

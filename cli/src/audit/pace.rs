@@ -56,7 +56,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The times at which `count` requests are sent, in milliseconds.
+    /// Returns the times at which `count` requests are sent, in milliseconds after the first call.
     fn sent(pace: &mut Pace, count: usize) -> Vec<u64> {
         let mut now = pace.at.millis();
         let begin = now;

@@ -155,7 +155,8 @@ mod tests {
     fn replace_stops_each_run_that_still_runs_at_the_next_start() {
         let spans = spans_of(&[(0, 25), (10, 12), (20, 40), (30, 31), (31, 32)]);
 
-        // The first and the third: the second and the fourth have ended when another run comes.
+        // The first and the third run are stopped. The second and the fourth have ended when the next run
+        // starts.
         assert_eq!(replay(&spans).stopped, 2);
     }
 

@@ -328,7 +328,7 @@ pub(super) mod tests {
         assert_eq!(machine["durations"]["medianSeconds"], 1.5);
     }
 
-    /// The names of all fields, with what is in them.
+    /// Returns the names of all fields, at any depth, with their values.
     fn fields_of(json: &serde_json::Value) -> Vec<(String, &serde_json::Value)> {
         match json {
             serde_json::Value::Object(fields) => fields

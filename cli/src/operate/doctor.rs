@@ -106,7 +106,7 @@ fn line(screen: &Screen, check: &Check) -> String {
         Status::Failed => ("FAILED", Tone::Bad),
     };
     let text = screen.lines(&format!("{status:7} {name}: {found}"), "        ");
-    // The colour comes last: a line is as wide as its text.
+    // The colour is added after the lines are wrapped, because its escape sequence has no width.
     let text = text.replacen(status, &screen.painted(tone, status), 1);
     let advice = check.advice.map(|advice| {
         let advice = screen.lines(&format!("        -> {advice}"), "           ");

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A lock with its holders and its waiters, each with its parent.
+    /// Returns a lock with its holders, and its waiters with their parents.
     fn lock(name: &str, permits: u8, holders: &[&str], waiters: &[(&str, &str)]) -> Value {
         let holders = holders.iter().map(|holder| json!({ "holder": holder }));
         let waiters = waiters

@@ -218,8 +218,8 @@ async fn stop<P: Ports>(
         }
         let verdict = judge(deps, lock, holder, &lease).await?;
         let runs = verdict.evidence.execution.is_running() || verdict.evidence.is_at_work();
-        // A check of work that is running sends the stop again and publishes an event, so only the first
-        // round does it.
+        // A check of work that is running sends the stop again and publishes an event. So after the first
+        // round, the holder is checked only when nothing of it is running any more.
         if !asked || !runs {
             asked = true;
             let checked = deps.recovery().check(lock, holder, &lease, None).await;

@@ -168,12 +168,12 @@ mod tests {
             (held("2999-01-01T00:00:00Z"), [Status::Ok; 3]),
             (held("2026-01-01T00:00:00Z"), is_dead),
             (next("reportMissingEvidence", silent.clone()), is_dead),
-            // It has not learned of its grant yet.
+            // This waiter has not confirmed its grant yet.
             (next("wake", silent.clone()), [Status::Ok; 3]),
             (json!({ "holders": [silent] }), [Status::Ok; 3]),
             (over(json!({ "execution": stopped })), is_dead),
             (over(json!({ "tasks": [stopped] })), is_dead),
-            // Its work has ended, and the execution goes on.
+            // The work has ended, and the execution continues.
             (
                 over(json!({ "execution": {}, "tasks": [stopped] })),
                 [Status::Ok; 3],
