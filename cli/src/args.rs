@@ -88,8 +88,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether the subcommand starts or guards processes, which needs features that only Linux has,
-    /// such as the parent-death signal.
+    /// Returns whether the subcommand belongs to a guard of processes, which relies on features of the Linux
+    /// kernel such as the parent-death signal.
     pub(crate) fn guards_processes(&self) -> bool {
         matches!(
             self,

@@ -79,8 +79,8 @@ pub(crate) struct WorkerArgs {
     pub(crate) backoff_max: Duration,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// When a deployment replaces the ECS task, finish the messages at work and exit with 0; ECS does not
-    /// stop a protected task by itself
+    /// When a deployment replaces the ECS task, finish the messages at work and exit with 0; a deployment does
+    /// not stop a protected task
     #[arg(long)]
     pub(crate) drain_on_deploy: bool,
     /// The command and its arguments
