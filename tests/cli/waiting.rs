@@ -111,7 +111,7 @@ async fn a_full_queue_is_refused_with_75_or_skipped() {
         let (code, out, stderr) = scene.echo(&flags).await;
 
         assert_eq!((code, out.as_str()), (expected, ""), "{stderr}");
-        assert!(stderr.contains("maxQueue is 1"), "{stderr}");
+        assert!(stderr.contains("maxQueue 1"), "{stderr}");
     }
 }
 

@@ -46,7 +46,7 @@ async fn a_run_that_does_not_fit_into_the_queue_fails_by_name_and_leaves_nothing
 
     let refused = functions.acquire(waiting_alone("c", "token-c")).await;
 
-    let parts = ["maxQueue is 1", &execution("a")];
+    let parts = ["maxQueue 1", &execution("a")];
     assert_fails(refused, "Lockstep.QueueFull", &parts);
     let event = functions.event(EventKind::QueueFull);
     assert_eq!(event.holder.unwrap().as_str(), execution("c"));
@@ -173,7 +173,7 @@ async fn a_process_in_a_full_queue_keeps_its_place() {
 
     let refused = functions.acquire(waiting_alone("c", "token-c")).await;
 
-    assert_fails(refused, "Lockstep.QueueFull", &["maxQueue is 1"]);
+    assert_fails(refused, "Lockstep.QueueFull", &["maxQueue 1"]);
 }
 
 #[tokio::test]

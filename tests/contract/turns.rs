@@ -201,7 +201,7 @@ async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
         let report = functions.reap(bus_event(&event)).await.unwrap();
 
         let why = report["ignored"].as_str().unwrap_or_default();
-        assert!(why.contains("waits, or holds"), "{holds}: {report}");
+        assert!(why.contains("waits again, or holds"), "{holds}: {report}");
         assert_eq!(functions.output("token-b"), None, "{holds}");
     }
 }

@@ -153,7 +153,7 @@ async fn a_full_queue_fails_or_skips_the_run_that_comes_next() {
     let third = stack.run(&input.clone().queued(), 20).await;
     assert_eq!(third.status, "FAILED", "{third:?}");
     assert_eq!(third.error, "Lockstep.QueueFull", "{third:?}");
-    assert!(third.cause.contains("maxQueue is 2"), "{}", third.cause);
+    assert!(third.cause.contains("maxQueue 2"), "{}", third.cause);
     assert!(third.cause.contains(&first.arn), "{}", third.cause);
     let skips = input.queued().with("whenQueueFull", "skip");
     let fourth = stack.run(&skips, 20).await;
