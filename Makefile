@@ -30,7 +30,7 @@ LAMBDA    := $(CLIPPY) cargo lambda build --compiler cargo --lambda-dir target/l
 export PATH := $(TOOLS):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
+.PHONY: help docs checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
         binary figures test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
 
@@ -144,6 +144,10 @@ test-stack: tools ## the emulator against the AWS behaviour that the other level
 
 tools: ## install the pinned tools of the local stack
 	@$(STACK) install
+
+docs: ## build the site of the documentation into target/docs/site, with the API of the crates
+	@command -v mdbook >/dev/null || cargo install --quiet --locked --no-default-features --features search --root "$(dir $(TOOLS))" mdbook@0.5.4
+	docs/site/build
 
 functions: tools ## build the functions for the local stack, and the demo
 	$(LAMBDA) --bin demo
