@@ -133,24 +133,21 @@ class Report:
         per = self.prices["price"][TRANSITION]
         ends = 2 * RUNS * per["dollars"] / per["per"]
         paragraphs = [
-            f"""Dollars of 1,000 runs whose work succeeds, and what AWS bills of one. exclusive-run and weave are executed on
-            virtual time with the functions' own code; the requests of each of their steps are counted on DynamoDB Local, and
-            both counts of the requests have to agree. A sealed task token is taken to have {sealed_characters():,}
-            characters, with which a heartbeat is {self.steps["renew: write units"]} write units. Tests hold all counts to
-            benches/figures.toml.""",
+            f"""Dollars of 1,000 runs whose work succeeds, and what AWS bills of one. Not in it: the task, log lines, the sweep of the
+            stack (a call a minute, whatever runs), alarms, free tiers. A skip, and an hour in the queue, is what a second run
+            adds to the run that holds the lock: in the queue without its own work, and with the hand-over.""",
             f"""Goals of exclusive-run: {"; ".join(goals)}. Of the {own[TRANSITION]} transitions of an hour {beats} are
-            heartbeats, and {own[TRANSITION] - beats} are all others, the work's own state among them. Whether the start and
-            the end of an execution are transitions too is not documented: they would add {ends:g} dollars.""",
+            heartbeats. Whether the start and the end of an execution are transitions too is not documented: they would add
+            {ends:g} dollars.""",
+            f"""exclusive-run and weave are executed on virtual time, and the requests of their steps are counted on DynamoDB Local;
+            tests hold all counts to benches/figures.toml. A sealed task token is taken to have {sealed_characters():,}
+            characters, with which a heartbeat is {self.steps["renew: write units"]} write units. The work of weave is one Wait
+            state: without a task, the reaper gets no event. `lockstep run` renews every {beat_of_container():.1f} s, and asks
+            {polls_of_container(3600)} times in an hour in the queue, by arithmetic. The semaphore and fixed heartbeats are
+            constants of benches/rivals/cost.toml; the semaphore has no heartbeat and no queue.""",
             f"""*Lambda ms* is that of `cold-start.json` or `warm-calls.json`, times {self.calls.factor:.1f} for the share of
-            a vCPU that {self.calls.megabytes} MB have, as if a call only computed, and rounded up; nothing was timed on
-            AWS. Dollars take every call for a cold start, on arm64. The work of weave is one Wait state: without a task, the
-            reaper gets no event.""",
-            f"""`lockstep run` renews every {beat_of_container():.1f} s, and asks {polls_of_container(3600)} times in an hour in the queue:
-            arithmetic from its source, not executed; the task that it runs in is not counted. A skip, and an hour in the
-            queue, is what a second run adds to the run that holds the lock: in the queue without its own work, and with the
-            hand-over. Not in it: log lines, the sweep of the stack (a call a minute, whatever runs), alarms, free tiers.""",
-            """The semaphore and fixed heartbeats are constants with their sources, in benches/rivals/cost.toml. The semaphore
-            has no heartbeat and no queue: the hours of a run add nothing, those of a wait do."""]
+            a vCPU that {self.calls.megabytes} MB have, as if a call only computed; nothing was timed on AWS. Dollars take every
+            call for a cold start, on arm64."""]
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 

@@ -1,6 +1,7 @@
 """Tables of the pages have what their sources have: alarms, events, metrics, errors, parameters and outputs of the stack.
 
-No page counts them by a number word, which nobody keeps. Run by infra/validate with the Python of cfn-lint.
+No page counts them by a number word, which nobody keeps. Run by infra/validate with the Python of cfn-lint. `test_tables.py --write` writes
+what the reference has of the template, between `<!-- NAME of infra/template.yaml -->` and `<!-- end -->`.
 """
 
 import re
@@ -9,7 +10,32 @@ import unittest
 
 from test_lint import ROOT, load
 
-REFERENCE = (ROOT / "docs" / "reference.md").read_text()
+PAGE = ROOT / "docs" / "reference.md"
+REFERENCE = PAGE.read_text()
+TEMPLATE = load("infra/template.yaml")
+WRITTEN_PART = re.compile(r"(<!-- (\w+) of infra/template\.yaml -->\n).*?(?=<!-- end -->)", re.DOTALL)
+# Words of a Description that the page links, and what it adds to one.
+LINKS = {
+    "MetricsPerLock": ("a dimension", "#metrics"),
+    "EventBusName": ("Lockstep's events", "#events"),
+    "RunEvents": ("events", "#events"),
+    "EventRetentionDays": ("Lockstep's events", "#events"),
+    "Alarms": ("alarms", "#alarms"),
+    "AlarmEmail": ("as mails", "#mails"),
+    "RunbookUrl": ("messages", "#messages"),
+    "SkippedRunsPerHour": ("an alarm", "#alarms"),
+    "WorkflowKmsKeyArns": ("decrypt data", "landing-zones.md#encrypted-workflows"),
+    "PermissionsBoundaryArn": ("every role", "landing-zones.md#permissions-boundary"),
+    "SubnetIds": ("a way", "landing-zones.md#vpc"),
+    "KmsKeyArn": ("docs/landing-zones.md", "landing-zones.md#a-key-of-yours"),
+}
+MORE = {
+    "AlarmKmsKeyArn": "The statement for `events.amazonaws.com` may have "
+                      "[no condition](https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html).",
+}
+CODE = re.compile(r"(?<![\w`.-])(%s)(?![\w`-])|(?<=\()([\w.-]+[/:][\w*/-]+)(?=\))|(?<= )(:?\*)(?= )" % "|".join(
+    [*map(re.escape, TEMPLATE["Parameters"]), r"\w+\.amazonaws\.com", r"kms:\w+\*?", r"work\.startExecution", r"team\.yaml", r"LOCKSTEP_\w+",
+     "check-running-executions", r"\{lock\}", r"cargo lambda build[^)]*", r"https://wiki[^ ]*\}"]))
 # Pages that a command writes.
 WRITTEN = {"performance.md", "transcripts.md", "mutants.md"}
 COUNTED = ("alarms?|metrics?|kinds|functions?|parameters?|outputs?|flags|events?|constructs|commands|acts|errors?|columns|sections|quotas|pages|"
@@ -45,7 +71,130 @@ def source(path):
     return (ROOT / path).read_text()
 
 
+def sentences(text):
+    """The sentences of a Description, with names and patterns as code."""
+    text = CODE.sub(lambda match: f"`{match[0]}`", " ".join(text.split()))
+    return re.findall(r"\S.*?\.(?= [A-Z`]|$)", text if text.endswith(".") else f"{text}.")
+
+
+def table(*lines):
+    head, *others = [f"| {' | '.join(cells)} |" for cells in lines]
+    return "\n".join([head, "|---" * len(lines[0]) + "|", *others, ""])
+
+
+def parameter(name, one):
+    """A row: what stands for an empty value is the default, and the rest is the meaning, with the values that it may have."""
+    words, target = LINKS.get(name, ("", ""))
+    said = sentences(one["Description"].replace(words, f"[{words}]({target})", 1) if words else one["Description"])
+    empty = [sentence for sentence in said if sentence.startswith("Empty ")]
+    meaning = [sentence for sentence in said if sentence not in empty]
+    if "MinValue" in one:
+        # Zero stands for another parameter.
+        meaning.append(f"{one['MinValue'] or 1} to {one['MaxValue']}.")
+    words = [value for value in one.get("AllowedValues", []) if not isinstance(value, int) and value not in ("true", "false")]
+    if words:
+        meaning.append(f"One of {', '.join(f'`{word}`' for word in words)}.")
+    default = one["Default"]
+    if default == "":
+        default = "empty: " + (re.sub("^Empty (means )?", "", empty[0]).rstrip(".") if empty else "none")
+    return f"`{name}`", str(default) if str(default).startswith("empty: ") else f"`{default}`", " ".join([*meaning, *filter(None, [MORE.get(name)])])
+
+
+def only_with(one):
+    """The parameters that a conditional resource or output is only made with; `Alarms` is true by default."""
+    needed = sorted(set(references(TEMPLATE["Conditions"].get(one.get("Condition"), []))) - {"Alarms"})
+    return [f"only with {' and '.join(f'`{name}`' for name in needed)}"] if needed else []
+
+
+def references(value):
+    """The names that a value refers to by Ref."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from [one] if key == "Ref" else references(one)
+
+
+def output(name, one):
+    limits = only_with(one)
+    limits += [] if "Export" in one else ["not exported"]
+    return f"`{name}`", "; ".join([" ".join(sentences(one["Description"])).rstrip("."), *limits])
+
+
+def alarm(name, one):
+    of = one["Properties"]
+    sentence, _, anchor = of["AlarmDescription"].partition(" docs/")
+    limit = f"`{of['Threshold']['Ref']}`" if isinstance(of["Threshold"], dict) else of["Threshold"]
+    least = "less than " if of["ComparisonOperator"] == "LessThanThreshold" else ""
+    times = "" if of["EvaluationPeriods"] == 1 else f", {of['EvaluationPeriods']} times"
+    return f"[`{name}`]({anchor})", "; ".join([" ".join(sentences(sentence)).rstrip("."), *only_with(one)]), f"`{of['MetricName']}`", f"{least}{limit} in {of['Period'] // 60} min{times}"
+
+
+def shown(value):
+    """A resource or a value of a condition in short: names of this template, and ARNs without partition, Region and account."""
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
+    if isinstance(value, str):
+        value = re.sub(r"arn:\$\{AWS::Partition\}:\w+:(?:\$\{AWS::Region\})?:\$\{AWS::AccountId\}:", "", value)
+        return re.sub(r"\$\{(\w+)[.\w]*\}", r"\1", re.sub(r"\$\{AWS::(\w+)\}", lambda match: {"StackName": "<stack>"}.get(match[1], "*"), value))
+    (kind, of), = value.items()
+    if kind == "Fn::If":
+        return f"{shown(of[1])}; without {', '.join(references(TEMPLATE['Conditions'][of[0]]))}: {shown(of[2])}"
+    if kind == "Fn::Sub" and isinstance(of, list):
+        text, names = of
+        return shown(re.sub(r"\$\{(\w+)\}", lambda match: "/".join(references(names[match[1]])) if match[1] in names else match[0], text)).replace(",", ", ")
+    return shown({"Ref": lambda: of, "Fn::Sub": lambda: of.replace(",", ", "), "Fn::Split": lambda: of[1],
+                  "Fn::GetAtt": lambda: of[0] if isinstance(of, list) else of.split(".")[0]}[kind]())
+
+
+def statement(one, limit=""):
+    """The lines of a statement of a policy."""
+    if "Fn::If" in one:
+        condition, then, other = one["Fn::If"]
+        names = ", ".join(references(TEMPLATE["Conditions"][condition]))
+        yield from statement(then, f"; only with {names}{limit}")
+        yield from statement(other, f"; without {names}{limit}") if other.keys() & {"Effect", "Fn::If"} else ()
+        return
+    actions = one["Action"] if isinstance(one["Action"], list) else [one["Action"]]
+    tests = [f"; if {key} is {'set' if test == 'Null' else shown(value)}"
+             for test, keys in one.get("Condition", {}).items() for key, value in keys.items()]
+    yield f"  {'DENY ' * (one['Effect'] == 'Deny')}{' '.join(actions)}: {shown(one['Resource'])}{''.join(tests)}{limit}"
+
+
+def rights():
+    """The statements of each role and policy of the template, under its name."""
+    for name, one in TEMPLATE["Resources"].items():
+        if one["Type"] not in ("AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+            continue
+        of = one["Properties"]
+        attached = [*references(of.get("Roles", of.get("ManagedPolicyArns", [])))]
+        attached = [other for other in attached if not other.startswith("AWS::")]
+        yield name + (f" ({'of' if 'Roles' in of else 'and'} {', '.join(attached)})" if attached else "") + "".join(
+            f", {limit.replace('`', '')}" for limit in only_with(one))
+        documents = [of["PolicyDocument"]] if "PolicyDocument" in of else [policy["PolicyDocument"] for policy in of["Policies"]]
+        for document in documents:
+            for each in document["Statement"]:
+                yield from statement(each)
+
+
+def written(page):
+    """The page with the parts of the template as they have to be."""
+    resources = TEMPLATE["Resources"]
+    parts = {
+        "parameters": lambda: table(("parameter", "default", "meaning"), *(parameter(*one) for one in TEMPLATE["Parameters"].items())),
+        "outputs": lambda: table(("output", "value"), *(output(*one) for one in TEMPLATE["Outputs"].items())),
+        "rights": lambda: "\n".join(["```text", *rights(), "```", ""]),
+        "alarms": lambda: table(("alarm", "meaning", "metric", "raised at"), *(
+            alarm(*one) for one in resources.items() if one[1]["Type"] == "AWS::CloudWatch::Alarm")),
+    }
+    return WRITTEN_PART.sub(lambda match: match[1] + parts[match[2]](), page)
+
+
 class Tables(unittest.TestCase):
+    maxDiff = None
+
+    def test_what_the_reference_has_of_the_template_is_written_from_it(self):
+        self.assertEqual({"parameters", "outputs", "rights", "alarms"}, {part[1] for part in WRITTEN_PART.findall(REFERENCE)})
+        self.assertEqual(written(REFERENCE), REFERENCE, "test_tables.py --write")
+
     def test_alarms(self):
         made = {name for name, one in load("infra/template.yaml")["Resources"].items() if one["Type"] == "AWS::CloudWatch::Alarm"}
         self.assertEqual(made, names(section("Alarms")))
@@ -118,4 +267,7 @@ class Tables(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(written(REFERENCE))
+        sys.exit(0)
     sys.exit(unittest.main())

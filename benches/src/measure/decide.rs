@@ -8,10 +8,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-const NOTE: &str = "Time of one call of `decide` and of dropping its result, in blocks of about a millisecond; the \
-    figures take turns. Compiled as the functions are: for size. A release with waiters hands the permit over. Allocation is \
-    slower in a process that has had a second thread, as a function has after its first connection; so the first \
-    subject has had one. Neither has done anything else before: a heap in use is slower yet where there are waiters.";
+const NOTE: &str = "Time of one call of `decide` and of dropping its result, compiled as the functions are: for size. \
+    A release with waiters hands the permit over. Allocation is slower in a process that has had a second thread, as a \
+    function has after its first connection; so the first subject has had one. A heap in use is slower yet where there \
+    are waiters.";
 const ROUNDS: usize = 150;
 const BLOCK: Duration = Duration::from_millis(1);
 

@@ -12,11 +12,10 @@ use lockstep::contract::AcquireResponse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const NOTE: &str = "In simulated time, under the limits of the starts on one lock: 64 clients, each with its part of the \
-    locks, acquire and release one after the other; a request takes 5 ms and computing none, so they write faster \
-    than this machine could. The locks are new, so the first write of each fails and the second creates its item. An \
-    index has a partition key for each shard, with the same limit, and a pair of Lockstep adds an entry to an index and \
-    removes it. A call that fails is repeated as the state Acquire Lock of exclusive-run does.";
+const NOTE: &str = "In simulated time, under the limits of the starts on one lock: 64 clients, each with its part of \
+    the locks, acquire and release one after the other; a request takes 5 ms. The locks are new, so the first write of \
+    each fails and the second creates its item. A pair of Lockstep adds an entry to an index, whose shards have the \
+    same limit, and removes it. A call that fails is repeated as the state Acquire Lock of exclusive-run does.";
 const LOCKS: usize = 10_000;
 const CLIENTS: usize = 64;
 

@@ -17,14 +17,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-const NOTE: &str = "In simulated time: each start is a function instance of its own, with the functions' clients, their \
-    retries and time-outs; a request takes 5 ms, and computing takes none. DynamoDB Local decides, behind a model of \
-    DynamoDB's limit: 1,000 write units a second for each partition key, of which a second's may be consumed at once. \
-    Units are those that DynamoDB Local reports, with those of indexes; a write whose condition is false consumes units \
-    too, a throttled one none. A call that fails is repeated as the state of exclusive-run does. Time is until the \
-    last start has its answer. A start of overlap queue requests the lock as exclusive-run does: without waiting, then \
-    as a waiting state. Counts differ between the rounds by the jitter of the retries. Requests to other services, such \
-    as the event of a skip, are not part of it.";
+const NOTE: &str = "In simulated time: each start is a function instance of its own, with the functions' clients, \
+    their retries and time-outs; a request takes 5 ms. DynamoDB Local decides, behind a model of DynamoDB's limit: \
+    1,000 write units a second for each partition key, of which a second's may be consumed at once. Units include \
+    those of indexes; a write whose condition is false consumes units too, a throttled one none. A call that fails is \
+    repeated as the state of exclusive-run does. Time is until the last start has its answer. Requests to other \
+    services are left out.";
 const ROUNDS: u64 = 3;
 const ACQUIRE: &str = "Acquire Lock";
 const WAIT: &str = "Wait For Turn";

@@ -6,11 +6,13 @@ from .settings import ALL_LEVELS, SCORE
 COLUMNS = ("viable", *ALL_LEVELS, "time-out", "count", "missed", "justified", "open")
 HEAD = """# The mutation score
 
-Written by `make mutants`; not by hand. A mutant is one change of the code under test, or of what a state
-machine's definition means. It is tried on the levels of tests in order of cost, and counts for the first
-that fails. *Count* is a level that failed by a recorded number alone, which is no broken promise; *justified*
-are those among the missed that no test can notice ([why](../tests/mutants/survivors.toml)); *open* are those
-that not all of their levels have judged. A file has a score when none of its mutants is open.
+Shows how many changes of the code, and of what a definition means, the tests notice. `make mutants` writes it.
+
+Each mutant is one change. It is tried on the levels of tests in order of cost, and counts for the first that fails.
+
+- *count*: a level failed by a recorded number alone, which is no broken promise.
+- *justified*: those among the missed that no test can notice ([why](../tests/mutants/survivors.toml)).
+- *open*: not all of their levels have judged them. A file has a score when none of its mutants is open.
 
 """
 

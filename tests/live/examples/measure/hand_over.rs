@@ -7,9 +7,8 @@ use serde_json::json;
 use std::path::Path;
 
 const NOTE: &str = "From the call of release-lock for one run to the first state after the acquire of the next one, by \
-    the history of its execution; on the deployed stack of the emulator, of Step Functions as well as Lambda. \
-    One waiter is woken from the queue, the other asks every 3 s; they take turns, and the release comes at another \
-    moment of the 3 s in each round. All functions are warm.";
+    the history of its execution, on the emulator of Step Functions and Lambda. One waiter is woken from the queue, \
+    the other asks every 3 s. All functions are warm.";
 const WOKEN: &str = "woken from the queue";
 const POLLING: &str = "polling every 3 s";
 

@@ -8,12 +8,11 @@ use lockstep_live::stack::{
 };
 use std::path::Path;
 
-const NOTE: &str = "One run works, the next one waits in the queue. The time starts at the end of the container, by \
-    ECS, or at the end of the execution, by DescribeExecution, whichever the death is of; it ends when the next execution \
-    enters the state Run Exclusively, by its history, and when its container begins to work, by the \
-    container. Leases last the default of a minute, so that none expires meanwhile. Only the holder whose \
-    events are lost has the shortest lease, 3 s: it is found by the sweep, which runs once a minute and only looks at leases \
-    that are over, so the default lease adds up to a minute; the deaths of these rounds are spread over a minute. All functions are warm.";
+const NOTE: &str = "One run works, the next one waits in the queue. The time starts at the end of the container or of \
+    the execution, whichever the death is of; it ends when the next execution enters the state Run Exclusively, and \
+    when its container begins to work. Leases last a minute, so that none expires meanwhile. Only the holder whose \
+    events are lost has the shortest lease, 3 s: it is found by the sweep, which runs once a minute and looks at \
+    leases that are over, so a lease of a minute adds up to a minute. All functions are warm.";
 const GRANT: &str = "to the grant of the next run";
 const CONTAINER: &str = "to the start of its container";
 /// Longer than a start of a container and of a waiter takes.
