@@ -1,4 +1,4 @@
-"""cfn-lint rules for what AWS refuses, or ignores without an error, and cfn-lint accepts."""
+"""cfn-lint rules for what cfn-lint accepts, but AWS refuses, or ignores without an error."""
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 
@@ -7,7 +7,7 @@ FOR_PEOPLE = ("Description", "ConstraintDescription", "AlarmDescription")
 
 
 def nodes(node, path):
-    """Every value below a value, each with its path."""
+    """Yields a value and every value below it, each with its path."""
     yield path, node
     if isinstance(node, dict):
         for key, value in node.items():
@@ -18,7 +18,7 @@ def nodes(node, path):
 
 
 def resources(template, kind):
-    """The resources of a type: (logical id, properties)."""
+    """Yields the logical id and the properties of each resource of a type."""
     for name, resource in template.get("Resources", {}).items():
         if resource.get("Type") == kind:
             yield name, resource.get("Properties", {})
@@ -73,7 +73,7 @@ class StableExports(CloudFormationLintRule):
 
     @staticmethod
     def resource(value):
-        """The logical id that a value refers to, if it is the name or an attribute of one thing."""
+        """Returns the logical id of the resource whose name or attribute the value is, or None."""
         if not isinstance(value, dict):
             return None
         if "Ref" in value:

@@ -1,7 +1,7 @@
 """A cfn-lint rule: every permission is named, and limited to resources.
 
-cfn-lint itself accepts `Action: "*"`. The rule sees the template as it is written, so it
-also asks for a role of their own where SAM would make one up.
+cfn-lint itself accepts `Action: "*"`. The rule sees the template before the SAM transform, so it
+also requires a role for each function and state machine for which SAM would generate one.
 """
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
@@ -37,8 +37,8 @@ LIMITED_BY_CONDITION = {
     "ecs:ListTasks": ("ecs:cluster", "its resource is a container instance, and a whole cluster's tasks are listed"),
 }
 
-# Managed policies of infra/template.yaml, by the end of the name that it exports. This rule sees
-# their statements there.
+# Managed policies of infra/template.yaml, by the end of the name of their export. This rule checks
+# their statements in that template.
 OWN_POLICIES = ("-TaskLockPolicyArn", "-TaskProtectionPolicyArn", "-OperatorPolicyArn",
                 "-ViewerPolicyArn")
 
@@ -46,7 +46,7 @@ WITH_ROLE = ("AWS::Serverless::Function", "AWS::Serverless::StateMachine")
 
 
 def strings(node):
-    """All strings in a value, whatever intrinsic functions surround them."""
+    """Yields all strings in a value, inside of intrinsic functions too."""
     if isinstance(node, str):
         yield node
     elif isinstance(node, dict):
@@ -58,7 +58,7 @@ def strings(node):
 
 
 def nodes(node, path):
-    """All mappings in a value, each with its path."""
+    """Yields all mappings in a value, each with its path."""
     if isinstance(node, dict):
         yield path, node
         for key, value in node.items():
@@ -69,7 +69,7 @@ def nodes(node, path):
 
 
 def is_own_policy(reference, resources):
-    """Whether a managed policy is one of the template, or is imported from Lockstep's own stack."""
+    """Returns whether a managed policy is one of the template, or is imported from Lockstep's own stack."""
     if not isinstance(reference, dict):
         return False
     if "Fn::If" in reference:
@@ -80,7 +80,7 @@ def is_own_policy(reference, resources):
 
 
 def complaints(statement):
-    """What is wrong with one policy statement: (key, message) pairs."""
+    """Yields what is wrong with a policy statement, as pairs of key and message."""
     for key in ("NotAction", "NotResource"):
         if key in statement:
             yield key, f"{key} allows actions that the policy does not name: list what is needed instead"
@@ -109,7 +109,7 @@ class LeastPrivilege(CloudFormationLintRule):
     def match(self, cfn):
         found = []
         for path, node in nodes(cfn.template.get("Resources", {}), ["Resources"]):
-            # A key policy speaks of its own key, so its resource is `*`, and AWS documents these actions with a wildcard.
+            # A key policy applies to its own key, so its resource is `*`. AWS documents its actions with a wildcard.
             if node.get("Effect") == "Allow" and "KeyPolicy" not in path[2:]:
                 for key, message in complaints(node):
                     found.append(RuleMatch(path + [key], message))

@@ -96,7 +96,7 @@ def parameter(name, one):
         meaning.append(f"One of {', '.join(f'`{word}`' for word in words)}.")
     default = one["Default"]
     if default == "":
-        default = "empty: " + (re.sub("^Empty (means )?", "", empty[0]).rstrip(".") if empty else "none")
+        default = "empty: " + (re.sub("^Empty (means (that )?)?", "", empty[0]).rstrip(".") if empty else "none")
     return f"`{name}`", str(default) if str(default).startswith("empty: ") else f"`{default}`", " ".join([*meaning, *filter(None, [MORE.get(name)])])
 
 

@@ -1,5 +1,5 @@
 /**
- * A nightly batch, a workflow and a part of a workflow, each of which never overlaps with itself.
+ * A nightly batch, a workflow and a part of a workflow. Runs of each never overlap.
  *
  *     npx cdk deploy --context image=<image> --context logLevel=debug
  */
@@ -64,7 +64,7 @@ class Batches extends Stack {
       states: report.next(done),
     });
 
-    // The report first, under its own lock; then some states under another one.
+    // The report comes first, under its own lock. Then some states run under another lock.
     const publish = new ExclusiveStates(this, 'Publish', {
       lockstep,
       lockName: 'website',

@@ -23,7 +23,7 @@ export interface AlarmOptions extends MailOptions {
   readonly lockFunctions: { [id: string]: lambda.Function };
 }
 
-/** A metric and what is too much of it, by the id of the alarm and the section of docs/runbook.md. */
+/** An alarm: its id, its section of docs/runbook.md, its metric and its threshold. */
 interface Watched {
   readonly id: string;
   readonly section: string;
@@ -39,22 +39,22 @@ interface Watched {
   readonly treatMissingData?: string;
 }
 
-/** Kinds of events that have an alarm, each with the alarm's id, its section and its description. */
+/** Kinds of events that have an alarm, each with the alarm's id, its section of docs/runbook.md and its description. */
 const EVENT_ALARMS: { [kind: string]: [string, string, string] } = {
-  'Lockstep Evidence Missing': ['EvidenceMissing', 'evidence-missing', 'Whether the holder of a lock is dead cannot be determined.'],
+  'Lockstep Evidence Missing': ['EvidenceMissing', 'evidence-missing', 'Lockstep cannot determine whether the holder of a lock is dead.'],
   'Lockstep Lock Frozen': ['LockFrozen', 'lock-frozen', 'A lock froze and grants no permit until an operator resumes it.'],
   'Lockstep Lease Lost': ['LeaseLost', 'lease-lost', 'A run lost its lease during its work.'],
   'Lockstep Queue Full': ['QueueFull', 'queue-full', 'A run could not wait because the queue of its lock was full.'],
-  'Lockstep Run Missing': ['RunMissing', 'run-missing', 'No run of a lock has succeeded in the time in which one is expected to.'],
+  'Lockstep Run Missing': ['RunMissing', 'run-missing', 'No run of a lock has succeeded within its expectEverySeconds.'],
 };
 
-/** The topics of the alarms, and of the same as mails. */
+/** The topic of the alarms, and the topic that sends the alarms and messages as mails. */
 export interface AlarmTopics {
   readonly alarmTopic: sns.Topic;
   readonly mailTopic?: sns.Topic;
 }
 
-/** Adds the topics, and the alarms if the props have them. */
+/** Adds the topics, and the alarms unless the prop `alarms` is false. */
 export function addAlarms(scope: Construct, options: AlarmOptions): AlarmTopics {
   const { table, props: { alarms = true, alarmEmail, eventBus } } = options;
   const alarmTopic = addTopic(scope, options.props);
@@ -69,16 +69,18 @@ export function addAlarms(scope: Construct, options: AlarmOptions): AlarmTopics 
 }
 
 /**
- * Adds the log group of all events. EventBridge takes no role for it: a resource policy opens it. It is the log group's
- * own, for a region has at most ten of the account, and `LogGroup.addToResourcePolicy` makes one of those.
+ * Adds the log group of all events, and the rule that writes to it. A resource policy, not a role, allows the rule to write.
+ *
+ * The policy belongs to the log group. `LogGroup.addToResourcePolicy` would make a policy of the account, which has at most ten of
+ * these in a Region.
  */
 export function addEventLog(scope: Construct, options: { stackName: string; table: dynamodb.ITable; props: LockstepProps }): logs.LogGroup {
   const logGroupName = `/aws/events/${options.stackName}`;
   const arn = Stack.of(scope).formatArn({
     service: 'logs', resource: 'log-group', resourceName: logGroupName, arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  // Not targets.CloudWatchLogGroup: it makes a policy of the account by a function of its own. The target is spelled out,
-  // for the policy of the log group refers to the rule.
+  // Not targets.CloudWatchLogGroup, which makes a policy of the account with a function of its own. The target is spelled out,
+  // because the policy of the log group refers to the rule.
   const rule = new events.Rule(scope, 'EventLog', {
     description: 'Keeps every event of Lockstep in a log group',
     eventBus: options.props.eventBus,
@@ -93,7 +95,7 @@ export function addEventLog(scope: Construct, options: { stackName: string; tabl
   });
   const services = { Service: ['events.amazonaws.com', 'delivery.logs.amazonaws.com'] };
   const allow = { Effect: 'Allow', Principal: services, Resource: `${arn}:*` };
-  // An override, for the property is younger than most of the versions that this library works with.
+  // An override, because most versions of the CDK that this library works with do not have this property.
   (logGroup.node.defaultChild as logs.CfnLogGroup).addPropertyOverride('ResourcePolicyDocument', {
     Version: '2012-10-17',
     Statement: [
@@ -104,7 +106,7 @@ export function addEventLog(scope: Construct, options: { stackName: string; tabl
   return logGroup;
 }
 
-/** Adds the topic of the alarms. It is there without alarms too, because its ARN is exported. */
+/** Adds the topic of the alarms. A stack without alarms has it too, because its ARN is exported. */
 function addTopic(scope: Construct, { alarmKey, key }: LockstepProps): sns.Topic {
   const topic = new sns.Topic(scope, 'AlarmTopic', { displayName: 'Lockstep', masterKey: alarmKey ?? key });
   allowPublishers(topic);
@@ -156,7 +158,7 @@ function addAlarmsTo(scope: Construct, options: AlarmOptions, topics: sns.ITopic
   }
 }
 
-/** Metrics of metric filters are in a namespace of the stack, as those of two stacks would otherwise be one. */
+/** Returns the namespace of the metrics of metric filters. It contains the stack's name, because two stacks would otherwise share them. */
 function namespaceOf(stackName: string): string {
   return `Lockstep/${stackName}`;
 }
@@ -172,7 +174,7 @@ function watched(options: AlarmOptions): Watched[] {
       description: 'The reaper failed three times within ten minutes.' },
     { ...reaper, id: 'ReaperThrottles', section: 'reaper-throttles', metricName: 'Throttles', evaluationPeriods: 2, threshold: 1,
       description: 'Lambda throttled the reaper for more than five minutes.' },
-    // No data is the fault that it is for.
+    // Missing data is the fault that this alarm detects.
     { ...ofTable, id: 'SweepMissing', section: 'sweep-missing', metricName: 'SweepFinished', threshold: 1,
       comparisonOperator: 'LessThanThreshold', treatMissingData: 'breaching', description: 'No sweep finished within five minutes.' },
     { ...ofTable, id: 'LocksUnchecked', section: 'locks-unchecked', metricName: 'LocksUnchecked', threshold: 3,
@@ -196,10 +198,10 @@ function watched(options: AlarmOptions): Watched[] {
   ];
 }
 
-/** One message when skips become many, and one when they are few again. */
+/** Returns the alarm on skipped runs, if there is one. It sends one message at the threshold, and one when the number is below again. */
 function skips({ stackName, props: { skippedRunsPerHour } }: AlarmOptions): Watched[] {
   return skippedRunsPerHour ? [{
     id: 'RunsSkipped', section: 'runs-skipped', namespace: namespaceOf(stackName), metricName: 'SkippedRuns', period: 3600,
-    threshold: skippedRunsPerHour, description: 'As many runs were skipped within an hour as SkippedRunsPerHour has, or more.',
+    threshold: skippedRunsPerHour, description: 'At least SkippedRunsPerHour runs were skipped within an hour.',
   }] : [];
 }

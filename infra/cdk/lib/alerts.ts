@@ -11,7 +11,7 @@ export interface LockstepAlertsProps {
   readonly lockstep: Lockstep;
 
   /**
-   * Topic that receives a message for each event, with its reason and what to do. The policy of an imported topic has to
+   * Topic that receives a message for each event. The message has the reason and what to do. The policy of an imported topic has to
    * allow events.amazonaws.com `sns:Publish`, without a condition.
    */
   readonly topic: sns.ITopic;
@@ -25,11 +25,13 @@ export interface LockstepAlertsProps {
 }
 
 /**
- * Sends Lockstep's events to a topic of your own, as messages that a person can act on: other kinds, other receivers, or
- * without the alarms of `Lockstep`, which send the default kinds to `Lockstep.alarmTopic`.
+ * Sends Lockstep's events to a topic of your own, as messages that a person can act on.
+ *
+ * With its alarms, `Lockstep` itself sends the default kinds to `Lockstep.alarmTopic`. Use this construct for other kinds, for other
+ * receivers, or without those alarms.
  */
 export class LockstepAlerts extends Construct {
-  /** Matches the events. */
+  /** The rule that matches the events and sends the messages. */
   public readonly rule: events.Rule;
 
   constructor(scope: Construct, id: string, props: LockstepAlertsProps) {

@@ -4,7 +4,7 @@ import { IConstruct } from 'constructs';
 /** The characters of a lock's name: core/src/domain/key.rs. */
 const LOCK_NAME = /^[A-Za-z0-9._\/:-]{1,128}$/;
 
-/** Values as an error shows them: constructs, which have no short form, as `given`. */
+/** Returns a value as an error shows it. An object, such as a construct, has no short form and is shown as `given`. */
 function shown(value: unknown): string {
   if (value instanceof Duration) {
     return value.toHumanString();
@@ -34,7 +34,7 @@ export function checkWhole(scope: IConstruct, prop: string, value: number | unde
   }
 }
 
-/** Returns a duration in whole seconds, or undefined; refuses one outside of a range. */
+/** Returns a duration in seconds, or undefined without one. Refuses a duration that is not whole seconds or lies outside of a range. */
 export function seconds(scope: IConstruct, prop: string, value: Duration | undefined, least: number, most: number): number | undefined {
   if (value === undefined) {
     return undefined;
@@ -46,7 +46,7 @@ export function seconds(scope: IConstruct, prop: string, value: Duration | undef
   return exact;
 }
 
-/** Refuses a list that has an entry of another form, or that outgrows the policies it is written into. */
+/** Refuses a list that has an entry of another form, or that is too long for the policies that contain it. */
 export function checkArns(scope: IConstruct, prop: string, list: string[], form: RegExp, longest: number, rule: string): void {
   const bad = list.find((arn) => !Token.isUnresolved(arn) && !form.test(arn));
   if (bad !== undefined) {

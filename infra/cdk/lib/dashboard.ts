@@ -6,11 +6,11 @@ import { Construct } from 'constructs';
 /**
  * Adds the dashboard with the page of all locks, which `view` serves as a custom widget.
  *
- * Dashboards have no region, so the region is part of the name:
+ * A dashboard belongs to no Region, so its name contains the Region of the stack:
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Dashboards.html
  */
 export function addDashboard(scope: Construct, view: lambda.Function): cloudwatch.CfnDashboard {
-  // The console offers such functions as custom widgets:
+  // The console offers functions with this tag as custom widgets:
   // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/add_custom_widget_dashboard_about.html
   Tags.of(view).add('cw-custom-widget', 'describe:readOnly', { includeResourceTypes: ['AWS::Lambda::Function'] });
   const stack = Stack.of(scope);

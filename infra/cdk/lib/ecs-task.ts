@@ -9,7 +9,7 @@ export interface EcsTaskOptions {
   /**
    * Container that gets the `LOCKSTEP_` variables, `command` and `environment`.
    *
-   * @default - the default container of the task definition; the only one of a task definition that is imported
+   * @default - the default container of the task definition; of an imported task definition, its only container
    */
   readonly containerName?: string;
 
@@ -50,9 +50,11 @@ export interface EcsTaskOptions {
 }
 
 /**
- * Returns what RunTask names a task definition by, and the ARNs of its permission. A definition of the app goes by its family:
- * a run that waits while a new revision is deployed then starts the new one, as CloudFormation deregisters the one before. A
- * definition that is imported with a revision keeps it.
+ * Returns the name by which RunTask starts a task definition, and the ARNs of its permission.
+ *
+ * A task definition of the app is started by its family. CloudFormation deregisters the old revision when it deploys a new one, so a
+ * run that waits meanwhile has to start the new one. An imported task definition is started by its ARN, with its revision if
+ * it has one.
  *
  * https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
  */
@@ -62,12 +64,12 @@ export function definitionOf(task: ecs.ITaskDefinition): { name: string; arns: s
     return { name: task.family, arns: [Stack.of(task).formatArn({ service: 'ecs', resource: 'task-definition', resourceName })] };
   }
   const arn = task.taskDefinitionArn;
-  // RunTask is authorised on the ARN with a revision. What a token stands for may have one.
+  // RunTask is authorised on an ARN with a revision. The ARN behind a token may have a revision or not.
   const every = `${arn}:*`;
   return { name: arn, arns: Token.isUnresolved(arn) ? [arn, every] : [/:\d+$/.test(arn) ? arn : every] };
 }
 
-/** Returns `work` of a request that runs a task. */
+/** Returns the field `work` of a request that runs a task. */
 export function runTask(scope: IConstruct, task: ecs.ITaskDefinition, cluster: ecs.ICluster, options: EcsTaskOptions): { [field: string]: any } {
   const defaultContainer = task instanceof ecs.TaskDefinition ? task.defaultContainer?.containerName : undefined;
   const container = options.containerName ?? defaultContainer;

@@ -35,14 +35,14 @@ export interface ExclusiveEcsBatchProps extends LockOptions, EcsTaskOptions {
   readonly enabled?: boolean;
 
   /**
-   * Role of the schedule, which gets the permissions that it needs.
+   * Role of the schedule. The construct adds the permissions that the schedule needs.
    *
    * @default - a new role
    */
   readonly scheduleRole?: iam.IRole;
 
   /**
-   * Topic of the alarms: a run failed; a run was stopped; the schedule could not start a run. The policy of an imported
+   * Topic of three alarms: a run failed, a run was stopped, or the schedule could not start a run. The policy of an imported
    * topic has to allow cloudwatch.amazonaws.com `sns:Publish`.
    *
    * @default - no alarms
@@ -50,13 +50,13 @@ export interface ExclusiveEcsBatchProps extends LockOptions, EcsTaskOptions {
   readonly alarmTopic?: sns.ITopic;
 }
 
-/** An ECS task on a schedule that never overlaps with itself, with one success per scheduled time. */
+/** An ECS task on a schedule. Its runs never overlap, and at most one succeeds for each scheduled time. */
 export class ExclusiveEcsBatch extends Construct {
   /** The runs of the batch. */
   public readonly run: ExclusiveRun;
   /** Starts the runs. */
   public readonly schedule: scheduler.Schedule;
-  /** Invocations of the schedule that could not start a run. A run that was skipped is not among them. */
+  /** Queue with invocations of the schedule that could not start a run. A run that was skipped is not among them. */
   public readonly missedTicks: sqs.Queue;
 
   constructor(scope: Construct, id: string, props: ExclusiveEcsBatchProps) {
@@ -82,17 +82,17 @@ export class ExclusiveEcsBatch extends Construct {
     }
   }
 
-  /** Executions that failed, of the state machine of the runs. */
+  /** Returns the metric that counts runs that failed: failed executions of the state machine of `run`. */
   public metricFailedRuns(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.run.runStateMachine.metricFailed(props);
   }
 
-  /** Executions that were stopped: by an operator, by Lockstep because the run was stale, or by a run that replaced it. */
+  /** Returns the metric that counts runs that were stopped by an operator, because they were stale, or by a run that replaced them. */
   public metricStoppedRuns(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.run.runStateMachine.metricAborted(props);
   }
 
-  /** Where runs replace each other, a run that is stopped is no fault. */
+  /** Adds the alarms. `stopsAreFaults` is false where runs replace each other, because a stopped run is then no fault. */
   private addAlarms(topic: sns.ITopic, stopsAreFaults: boolean): void {
     allowPublishers(topic);
     const alarm = (id: string, metric: cloudwatch.Metric, alarmDescription: string) => {

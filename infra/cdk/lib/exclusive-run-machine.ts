@@ -13,7 +13,7 @@ export const DEFINITION = path.join(__dirname, '..', 'assets', 'exclusive-run.as
 
 /** Longest name of a state machine: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
 const STATE_MACHINE_NAME_MAX = 80;
-/** Longest prefix of it, as in infra/team.yaml: what follows has room for a hash. */
+/** Longest prefix of the name of a state machine, as in infra/team.yaml. The rest of the name has room for a hash. */
 const PREFIX_MAX = 41 + '-team-'.length;
 
 /** Returns a name for a state machine whose executions the functions may stop: decision 0022. */
@@ -42,7 +42,7 @@ export interface MachineOptions {
   readonly stateMachineName?: string;
 }
 
-/** Values of the placeholders that exclusive-run and the guard of states have in their definitions. */
+/** Returns the values of the placeholders in the definitions of exclusive-run and of the guard. */
 export function substitutions(functions: LockFunctions): { [name: string]: string } {
   return {
     Partition: Aws.PARTITION,
@@ -52,15 +52,15 @@ export function substitutions(functions: LockFunctions): { [name: string]: strin
   };
 }
 
-/** The permission that a guard needs. */
+/** Returns the permission that a guard needs. */
 export function invokeLockFunctions(functions: LockFunctions): iam.PolicyStatement {
   const all = [functions.acquireLock, functions.heartbeat, functions.releaseLock];
   return new iam.PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: all.map((one) => one.functionArn) });
 }
 
 /**
- * Adds exclusive-run to a scope: `ExclusiveRunLogGroup`, `ExclusiveRunRole` and `ExclusiveRunStateMachine`. The role
- * has no work yet.
+ * Adds exclusive-run to a scope: `ExclusiveRunLogGroup`, `ExclusiveRunRole` and `ExclusiveRunStateMachine`. The caller adds the
+ * permissions for the work to the role.
  */
 export function addExclusiveRun(scope: Construct, options: MachineOptions): { machine: sfn.StateMachine; role: iam.Role } {
   const logGroup = new logs.LogGroup(scope, 'ExclusiveRunLogGroup', {

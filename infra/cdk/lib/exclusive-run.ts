@@ -54,7 +54,7 @@ export interface ExclusiveRunProps extends LockOptions, EcsTaskOptions {
   readonly workflowInput?: { [field: string]: any };
 
   /**
-   * Field of `workflowInput` that gets the grant: `lock`, `holder`, `token`, and `runKey` if there is one.
+   * Field of `workflowInput` that receives the grant: `lock`, `holder`, `token`, and `runKey` if there is one.
    *
    * @default - the workflow gets its input as it is
    */
@@ -64,7 +64,7 @@ export interface ExclusiveRunProps extends LockOptions, EcsTaskOptions {
 /** Options of `ExclusiveRun.startTask`. */
 export interface StartTaskOptions extends sfn.TaskStateBaseProps {
   /**
-   * Idempotency key: one success per key within the retention. A JSONPath or JSONata expression is evaluated.
+   * Run key: at most one run with this key succeeds within the retention. May be a JSONPath or JSONata expression.
    *
    * @default - every start is a run of its own
    */
@@ -74,12 +74,12 @@ export interface StartTaskOptions extends sfn.TaskStateBaseProps {
 /**
  * Runs one ECS task, or one execution of a state machine, under a lock: an exclusive-run with a role for this work alone.
  *
- * Starts go through `startTask`, `scheduleTarget` and `ruleTarget`, or have `input` as their input.
+ * Start it with `startTask`, `scheduleTarget` or `ruleTarget`, or start `runStateMachine` with `input` as its input.
  */
 export class ExclusiveRun extends Construct {
   /** The state machine that holds the lock while the work runs. */
   public readonly runStateMachine: sfn.StateMachine;
-  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks without it. */
+  /** The metrics of the lock if Lockstep has the prop `metricsPerLock`, and otherwise those of all locks. */
   public readonly metrics: LockMetrics;
 
   private readonly role: iam.Role;
@@ -109,14 +109,14 @@ export class ExclusiveRun extends Construct {
     this.request = { ...lockFields(this, props), work };
   }
 
-  /** Input of an execution of `runStateMachine`. */
+  /** Returns the input of an execution of `runStateMachine`. */
   public input(runKey?: string): { [field: string]: any } {
     return runKey === undefined ? this.request : { ...this.request, runKey };
   }
 
   /**
-   * Returns a state that runs the work and waits for its end. Its output has the work's own output in `Output`, or the
-   * `status` of a run that did not start it. Policies that the state machine around it needs are added to its role.
+   * Returns a state that runs the work and waits for its end. The field `Output` of its result has the output of the work, or the
+   * `status` of a run that did not start its work. The role of the surrounding state machine gets the permissions that it needs.
    */
   public startTask(scope: Construct, id: string, options: StartTaskOptions = {}): tasks.StepFunctionsStartExecution {
     const { runKey, ...state } = options;
@@ -135,7 +135,7 @@ export class ExclusiveRun extends Construct {
    * Returns a target of EventBridge Scheduler. The run key is the schedule and the scheduled time, so a second delivery
    * is a duplicate.
    *
-   * @param props Everything but `input`.
+   * @param props Options of the target, without `input`.
    */
   public scheduleTarget(props: schedulerTargets.ScheduleTargetBaseProps = {}): scheduler.IScheduleTarget {
     if (props.input) {
@@ -150,7 +150,7 @@ export class ExclusiveRun extends Construct {
    * Returns a target of an EventBridge rule. The run key is the rule and the time of the event, so an event that is
    * delivered again is a duplicate.
    *
-   * @param props Everything but `input`.
+   * @param props Options of the target, without `input`.
    */
   public ruleTarget(props: eventTargets.SfnStateMachineProps = {}): events.IRuleTarget {
     if (props.input) {
@@ -192,9 +192,9 @@ export class ExclusiveRun extends Construct {
     task: ecs.ITaskDefinition, cluster: ecs.ICluster, statements: Statements, props: ExclusiveRunProps,
   ): { [field: string]: any } {
     const work = runTask(this, task, cluster, props);
-    // The execution role may be made by what is added to the task definition later.
+    // Lazy, because a container that is added to the task definition later may create the execution role.
     const roles = Lazy.list({ produce: () => [task.taskRole, task.executionRole].flatMap((role) => (role ? [role.roleArn] : [])) });
-    // The request has the family, which refers to nothing.
+    // The request names the family, which is no reference to the task definition, so the dependency is added here.
     if (task instanceof ecs.TaskDefinition) {
       this.runStateMachine.node.addDependency(task.node.defaultChild!);
     }
@@ -203,7 +203,7 @@ export class ExclusiveRun extends Construct {
     return work;
   }
 
-  /** The state machine exists no sooner than its permissions, so that its first execution has them. */
+  /** Adds permissions to the role. The state machine depends on them, so that its first execution has them. */
   private allow(id: string, statements: iam.PolicyStatement[]): void {
     this.runStateMachine.node.addDependency(new iam.Policy(this, id, { roles: [this.role], statements }));
   }

@@ -8,10 +8,10 @@ import { isExpression, lockFields, LockOptions, OverlapPolicy, SkipOutcome, wait
 import { Lockstep } from './lockstep';
 import { LockMetrics } from './metrics';
 
-/** The guard around one state, as `lockstep weave` writes it. `npm run guard` writes this file. */
+/** The guard around one state, in the form that `lockstep weave` writes. `npm run guard` writes the file. */
 const GUARD = fs.readFileSync(path.join(__dirname, 'guard.asl.json'), 'utf8');
 
-/** Longest name of a state, less what follows it in `<name>: Release After Failure`. */
+/** Longest `stateName`: the longest name of a state in Step Functions, without `: Release After Failure`. */
 const STATE_NAME_MAX = 57;
 
 /** Props of `ExclusiveStates`. */
@@ -23,21 +23,21 @@ export interface ExclusiveStatesProps extends LockOptions {
   readonly states: sfn.IChainable;
 
   /**
-   * Idempotency key: one success per key within the retention. A text, or a JSONata expression over `$states.input`.
+   * Run key: at most one run with this key succeeds within the retention. A text, or a JSONata expression over `$states.input`.
    *
    * @default - every execution is a run of its own
    */
   readonly runKey?: string;
 
   /**
-   * Name of the state, and start of the names of the guard's states.
+   * Name of the state. The names of the guard's states begin with it.
    *
    * @default - the construct id
    */
   readonly stateName?: string;
 }
 
-/** Values of a request that follow from the props, and where they stand in the guard. */
+/** Values of a request that follow from the props, by the variables of the guard that contain them. */
 interface Request {
   readonly ask: { [field: string]: any };
   readonly turn: { [field: string]: any };
@@ -48,17 +48,20 @@ interface Request {
 }
 
 /**
- * One state of a Standard workflow, a Parallel, that holds a lock while the states in it run. Its input is theirs, and their
- * output is its own.
+ * One state of a Standard workflow, a Parallel, that holds a lock while the states in it run. The states in it get its input,
+ * and their output is its output.
  *
- * The name of the lock may be a JSONata expression over `$states.input`. An execution has a lock once: states that may
- * run at the same time in one execution have different locks.
+ * The name of the lock may be a JSONata expression over `$states.input`. An execution can hold a lock only once, so states that
+ * may run at the same time in one execution need different locks.
  *
- * A run that is skipped goes on after this state with the answer of acquire-lock as its output, or fails, as `onSkip`
- * chooses. By default it fails if a state follows.
+ * `onSkip` chooses what happens if the run is skipped. With SUCCEED, the workflow continues after this state, whose output is the
+ * answer of acquire-lock. With FAIL, the state fails. The default is FAIL if a state follows, and otherwise SUCCEED.
  */
 export class ExclusiveStates extends sfn.Parallel {
-  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks of the stack without it. */
+  /**
+   * The metrics of the lock if Lockstep has the prop `metricsPerLock` and the name is no expression, and otherwise those of all locks
+   * of the stack.
+   */
   public readonly metrics: LockMetrics;
 
   private readonly lockstep: Lockstep;
@@ -77,7 +80,7 @@ export class ExclusiveStates extends sfn.Parallel {
     if (this.stateId.length > STATE_NAME_MAX) {
       throw badProp(this, 'stateName', this.stateId, `have at most ${STATE_NAME_MAX} characters: the names of the guard's states begin with it`);
     }
-    // Of an expression, Lockstep checks what it evaluates to.
+    // The name is an expression: acquire-lock checks the name that it evaluates to.
     const computed = isExpression(props.lockName);
     this.metrics = props.lockstep.metricsPerLock && !computed ? new LockMetrics(props.lockName) : props.lockstep.metrics;
     const { lock, maxQueue, waitSeconds, onSkip, ...policies } = lockFields(this, computed ? { ...props, lockName: 'computed' } : props);
@@ -102,7 +105,7 @@ export class ExclusiveStates extends sfn.Parallel {
     return { ...super.toStateJson(topLevelQueryLanguage), Branches: [this.guard(work)] };
   }
 
-  /** The role of the state machine gets the calls of the guard, beside what the states in it need. */
+  /** Adds the permission for the calls of the guard to the role of the state machine. */
   protected whenBoundToGraph(graph: sfn.StateGraph): void {
     super.whenBoundToGraph(graph);
     graph.registerPolicyStatement(invokeLockFunctions(this.lockstep._functions));
@@ -119,7 +122,7 @@ export class ExclusiveStates extends sfn.Parallel {
     return guard;
   }
 
-  /** The variables of the guard's first state, with this request. */
+  /** Returns the variables that the guard's first state assigns, with this request. */
   private filled(assigned: { [name: string]: any }, variable: string): { [name: string]: any } {
     const { ask, turn, onSkip, waitSeconds, mayWait, waitsPaused } = this.request;
     const ends = this._next === undefined;
@@ -135,13 +138,16 @@ export class ExclusiveStates extends sfn.Parallel {
   }
 }
 
-/** A start of the guard's variables that the work does not use: an inner scope may not assign those of an outer one. */
+/**
+ * Returns a start of the names of the guard's variables with which no variable of the work begins, because an inner scope may not
+ * assign a variable of an outer one.
+ */
 function variableWord(work: string): string {
   const words = ['lockstep', ...Array.from({ length: 98 }, (_, at) => `lockstep${at + 2}`)];
   return words.find((word) => !new RegExp(`\\b${word}[A-Z]`).test(work)) ?? words[0];
 }
 
-/** A part of the guard under other names of states, with the values of its placeholders. */
+/** Returns a part of the guard with other names of states, and with values in place of its placeholders. */
 function renamed(node: any, name: (state: string) => string, values: { [name: string]: string }): any {
   if (Array.isArray(node)) {
     return node.map((item) => renamed(item, name, values));

@@ -10,7 +10,7 @@ import { LockMetrics } from './metrics';
 /** Props of `ExclusiveWorkflow`. */
 export interface ExclusiveWorkflowProps extends ExclusiveStatesProps {
   /**
-   * Language of states that name none.
+   * Query language of states that name none.
    *
    * @default sfn.QueryLanguage.JSON_PATH
    */
@@ -21,7 +21,7 @@ export interface ExclusiveWorkflowProps extends ExclusiveStatesProps {
 export class ExclusiveWorkflow extends Construct {
   /** The state machine: start it with the input of `states`. Lockstep may stop its executions. */
   public readonly stateMachine: sfn.StateMachine;
-  /** The metrics of the lock, which `metricsPerLock` of Lockstep switches on; of all locks without it. */
+  /** The metrics of the lock if Lockstep has the prop `metricsPerLock`, and otherwise those of all locks. */
   public readonly metrics: LockMetrics;
 
   constructor(scope: Construct, id: string, props: ExclusiveWorkflowProps) {
@@ -47,7 +47,7 @@ export class ExclusiveWorkflow extends Construct {
     });
   }
 
-  /** Grants what a workflow needs to start this one and to wait for its end. */
+  /** Grants what a workflow needs to start this workflow and to wait for its end. */
   public grantRun(grantee: iam.IGrantable): iam.Grant {
     return grantNestedRun(this, this.stateMachine, grantee);
   }

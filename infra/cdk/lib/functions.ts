@@ -10,11 +10,11 @@ import { Organisation } from './organisation';
 import { Statements } from './statements';
 
 export interface FunctionOptions {
-  /** End of the name of its log group. */
+  /** End of the name of the log group. */
   readonly name: string;
-  /** Folder below `functionsPath`; that of the name, if it is left out. */
+  /** Folder below `functionsPath`; by default the folder with the same name as the function. */
   readonly folder?: string;
-  /** Start of the ids of its log group, role and function. */
+  /** Start of the construct ids of the log group, the role and the function. */
   readonly id: string;
   readonly description: string;
   readonly timeout?: Duration;
@@ -33,7 +33,7 @@ export interface CommonFunctionOptions {
   readonly organisation: Organisation;
 }
 
-/** Returns what cargo lambda built: a zip, or a folder with the executable. */
+/** Returns the code that cargo lambda built: a zip, or a folder with the executable. */
 function code(scope: Construct, functionsPath: string, name: string): lambda.Code {
   const folder = path.join(functionsPath, name);
   const zip = path.join(folder, 'bootstrap.zip');
@@ -47,7 +47,7 @@ function code(scope: Construct, functionsPath: string, name: string): lambda.Cod
 }
 
 /**
- * Adds a function with a log group and a role of its own. The role is written out because one that the CDK generates
+ * Adds a function with a log group and a role of its own. The role is written out, because a role that the CDK generates
  * may write to every log group.
  */
 export function addFunction(scope: Construct, common: CommonFunctionOptions, own: FunctionOptions): lambda.Function {

@@ -26,15 +26,15 @@ export enum PausedPolicy {
   FAIL = 'fail',
 }
 
-/** What becomes of the runs that a paused lock skips. */
+/** What happens to the runs that a paused lock skips. */
 export enum CatchUp {
-  /** They are left out. */
+  /** None of them runs later. */
   NONE = 'none',
-  /** The first of them waits for the resume and runs then. */
+  /** The first of them waits until the lock is resumed, and then runs. */
   ONCE = 'once',
 }
 
-/** What a run does that would wait, when the queue is full. */
+/** What a run does if it would wait and the queue is full. */
 export enum QueueFullPolicy {
   /** The run fails with `Lockstep.QueueFull`. */
   FAIL = 'fail',
@@ -42,71 +42,72 @@ export enum QueueFullPolicy {
   SKIP = 'skip',
 }
 
-/** What becomes of a run over its time, without progress, or silent. */
+/** What happens to a stale run: a run that is over its time limit, makes no progress, or sends no heartbeat. */
 export enum StalePolicy {
-  /** Its work is stopped. */
+  /** The work of the run is stopped. */
   TERMINATE = 'terminate',
-  /** It loses its permit and works on. */
+  /** The run loses its permit and continues its work. */
   YIELD = 'yield',
-  /** It keeps its permit, and the lock is frozen until an operator resumes it. */
+  /** The run keeps its permit, and the lock is frozen until an operator resumes it. */
   HOLD = 'hold',
 }
 
-/** How an execution ends that was skipped or gave up. */
+/** How an execution ends whose run was skipped or gave up its wait. */
 export enum SkipOutcome {
-  /** It succeeds, with a `status` in its output. */
+  /** The execution succeeds, with a `status` in its output. */
   SUCCEED = 'succeed',
-  /** It fails with `Lockstep.LockHeld`. */
+  /** The execution fails with `Lockstep.LockHeld`. */
   FAIL = 'fail',
 }
 
 /** The lock of a run, and its policies. */
 export interface LockOptions {
   /**
-   * Name of the lock: 1 to 128 of `A-Z a-z 0-9 . _ - / :`. Runs with the same name exclude each other.
+   * Name of the lock: 1 to 128 of `A-Z a-z 0-9 . _ - / :`. Runs under a lock of the same name exclude each other.
    */
   readonly lockName: string;
 
   /**
-   * Most runs at once, 1 to 100. Every run of the lock has the same number.
+   * Largest number of runs at once, 1 to 100. Every run of the lock has to give the same number.
    *
    * @default 1
    */
   readonly permits?: number;
 
   /**
-   * How long a silent run keeps the lock, 3 seconds to a day. A live one keeps it as long as it runs.
+   * Lease: how long a run keeps the lock without a heartbeat, 3 seconds to a day. A run that sends heartbeats keeps the lock as
+   * long as it runs.
    *
    * @default - three times the heartbeat; Duration.seconds(60) if only the heartbeat is given
    */
   readonly lease?: Duration;
 
   /**
-   * Time between two heartbeats, from a second to two seconds below the lease.
+   * Time between two heartbeats: at least 1 second, and at least 2 seconds shorter than the lease.
    *
-   * @default - a third of the lease, if that is given; else Duration.minutes(5), or maxHeartbeat or a third of noProgress if that is shorter
+   * @default - a third of the lease if that is given; else the shortest of Duration.minutes(5), maxHeartbeat and a third of noProgress
    */
   readonly heartbeat?: Duration;
 
   /**
-   * Longest time between two heartbeats, which come less often the longer a run lasts, up to a second below eight hours.
+   * Longest time between two heartbeats, less than eight hours. The time between heartbeats grows with the age of a run, up to this.
    *
    * @default Duration.minutes(15)
    */
   readonly maxHeartbeat?: Duration;
 
   /**
-   * No other grant of the lock within this time, up to 31 days.
+   * Rest: time after a grant in which the lock gives no other grant, up to 31 days.
    *
    * @default - no rest
    */
   readonly minInterval?: Duration;
 
   /**
-   * A run of the lock is expected to succeed this often, from a minute to a year. If none does, the
-   * sweep publishes the event Lockstep Run Missing once, until the next success.
+   * How often a run of the lock is expected to succeed, from a minute to a year. If no run succeeds in this time, the
+   * sweep publishes the event Lockstep Run Missing, once until the next success.
    *
-   * @default - none is expected
+   * @default - no success is expected
    */
   readonly expectEvery?: Duration;
 
@@ -120,48 +121,48 @@ export interface LockOptions {
   /**
    * What a run does at a paused lock.
    *
-   * @default - SKIP with OverlapPolicy.SKIP, WAIT with QUEUE, FAIL with FAIL and REPLACE
+   * @default - SKIP with OverlapPolicy.SKIP, WAIT with OverlapPolicy.QUEUE, FAIL with OverlapPolicy.FAIL and REPLACE
    */
   readonly onPaused?: PausedPolicy;
 
   /**
-   * What becomes of the runs that a paused lock skips.
+   * What happens to the runs that a paused lock skips.
    *
    * @default CatchUp.NONE
    */
   readonly catchUp?: CatchUp;
 
   /**
-   * Most waiters, 1 to 500, with `OverlapPolicy.QUEUE` only.
+   * Largest number of waiters, 1 to 500, with `OverlapPolicy.QUEUE` only.
    *
    * @default 100
    */
   readonly maxQueue?: number;
 
   /**
-   * What a run does that would wait, when the queue is full.
+   * What a run does if it would wait and the queue is full.
    *
    * @default QueueFullPolicy.FAIL
    */
   readonly whenQueueFull?: QueueFullPolicy;
 
   /**
-   * Longest wait for a turn, up to a year, with `OverlapPolicy.QUEUE` or `REPLACE`, `PausedPolicy.WAIT` or
-   * `CatchUp.ONCE` only. Then the run gives up.
+   * Time after which a waiting run gives up, up to a year. Only with `OverlapPolicy.QUEUE` or `REPLACE`, `PausedPolicy.WAIT` or
+   * `CatchUp.ONCE`.
    *
    * @default - no limit
    */
   readonly maxWait?: Duration;
 
   /**
-   * The run is stale after this time, up to a year.
+   * Time after which a run is stale, up to a year.
    *
    * @default - no limit
    */
   readonly maxRun?: Duration;
 
   /**
-   * The run is stale after this time without a change of its progress, up to a year. Only for work that reports
+   * Time without a change of its progress after which a run is stale, up to a year. Only for work that reports
    * its progress.
    *
    * @default - no limit
@@ -169,21 +170,24 @@ export interface LockOptions {
   readonly noProgress?: Duration;
 
   /**
-   * What becomes of a stale run.
+   * What happens to a stale run.
    *
    * @default StalePolicy.TERMINATE
    */
   readonly stalePolicy?: StalePolicy;
 
   /**
-   * How an execution ends that was skipped or gave up.
+   * How an execution ends whose run was skipped or gave up its wait.
    *
    * @default SkipOutcome.SUCCEED
    */
   readonly onSkip?: SkipOutcome;
 }
 
-/** The fields of a request that have a rule, in their order: the range of a number, or the words. `make schemas` writes this file. */
+/**
+ * The fields of a request that have a rule, in their order. The rule is the range of a number, or the words of a policy. `make schemas`
+ * writes the file.
+ */
 const FIELDS: { [field: string]: { minimum: number; maximum: number } | { enum: string[] } } = JSON.parse(
   fs.readFileSync(path.join(__dirname, 'lock-options.json'), 'utf8'),
 );
@@ -193,17 +197,17 @@ function propOf(field: string): string {
   return field === 'waitSeconds' ? 'maxWait' : field.replace(/Seconds$/, '');
 }
 
-/** Whether a text is a JSONata expression. */
+/** Returns whether a text is a JSONata expression. */
 export function isExpression(text: string): boolean {
   return text.startsWith('{%') && text.endsWith('%}');
 }
 
-/** Whether a run waits for the resume of a paused lock. */
+/** Returns whether a run waits until a paused lock is resumed. */
 export function waitsPaused(props: LockOptions): boolean {
   return props.onPaused === PausedPolicy.WAIT || props.catchUp === CatchUp.ONCE;
 }
 
-/** Returns the fields of a request for the props, without those that are left out. */
+/** Returns the fields of a request for the props that are given. Refuses props that break a rule. */
 export function lockFields(scope: IConstruct, props: LockOptions): { [field: string]: any } {
   checkLockName(scope, 'lockName', props.lockName);
   checkWaiting(scope, props);
@@ -225,7 +229,7 @@ export function lockFields(scope: IConstruct, props: LockOptions): { [field: str
   }
   const most = (fields.leaseSeconds ?? 60) - 2;
   if ((fields.heartbeatSeconds ?? 0) > most) {
-    throw badProp(scope, 'heartbeat', props.heartbeat, `be at most ${most} seconds, two below the lease`);
+    throw badProp(scope, 'heartbeat', props.heartbeat, `be at most ${most} seconds, two seconds shorter than the lease`);
   }
   return fields;
 }

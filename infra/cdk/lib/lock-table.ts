@@ -3,7 +3,7 @@ import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 
-/** Adds the lock table. It holds the fencing tokens: without it, tokens would start over. So it outlives the stack. */
+/** Adds the lock table. It outlives the stack, because it holds the fencing tokens, which would start over without it. */
 export function addLockTable(scope: Construct, encryptionKey?: kms.IKey): dynamodb.Table {
   const table = new dynamodb.Table(scope, 'LockTable', {
     partitionKey: { name: 'pk', type: dynamodb.AttributeType.STRING },
@@ -15,14 +15,14 @@ export function addLockTable(scope: Construct, encryptionKey?: kms.IKey): dynamo
     timeToLiveAttribute: 'ttl',
     removalPolicy: RemovalPolicy.RETAIN,
   });
-  // For the sweep: only locks with holders or waiters are in it.
+  // For the sweep. Only a lock with a holder, a waiter, a pause with an end or an expectation is in this index.
   table.addGlobalSecondaryIndex({
     indexName: 'due',
     partitionKey: { name: 'shard', type: dynamodb.AttributeType.STRING },
     sortKey: { name: 'dueAt', type: dynamodb.AttributeType.NUMBER },
     projectionType: dynamodb.ProjectionType.KEYS_ONLY,
   });
-  // For operators: all locks.
+  // For operators. All locks are in this index.
   table.addGlobalSecondaryIndex({
     indexName: 'locks',
     partitionKey: { name: 'lockShard', type: dynamodb.AttributeType.STRING },

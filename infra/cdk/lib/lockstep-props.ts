@@ -12,7 +12,7 @@ import { badProp, checkArns, checkWhole } from './checks';
 export enum LogLevel {
   /** Failures only. */
   ERROR = 'error',
-  /** Failures, and what may become one. */
+  /** Failures, and what may lead to a failure. */
   WARN = 'warn',
   /** Also one line for each command. */
   INFO = 'info',
@@ -25,13 +25,13 @@ export enum LogLevel {
 /** Props of `Lockstep`: the parameters of infra/template.yaml. */
 export interface LockstepProps {
   /**
-   * Folder that `cargo lambda build` leaves, usually `target/lambda`, with `acquire-lock/bootstrap.zip` or
-   * `acquire-lock/bootstrap` and the same of the other functions. Relative to the working directory of the app.
+   * Folder that `cargo lambda build` writes, usually `target/lambda`. It has `acquire-lock/bootstrap.zip` or
+   * `acquire-lock/bootstrap`, and the same for the other functions. A relative path starts at the working directory of the app.
    */
   readonly functionsPath: string;
 
   /**
-   * Processor of the functions: the one that they were built for.
+   * Processor of the functions. It must be the one that they were built for.
    *
    * @default lambda.Architecture.ARM_64
    */
@@ -45,21 +45,23 @@ export interface LockstepProps {
   readonly logLevel?: LogLevel;
 
   /**
-   * Whether metrics also carry the lock's name as a dimension. Each lock then adds up to three custom metrics.
+   * Whether `Failed`, `QueueLength` and `Skipped` are also metrics of each lock, with the dimension `lock`. Each lock then adds up to three
+   * custom metrics.
    *
    * @default false
    */
   readonly metricsPerLock?: boolean;
 
   /**
-   * Event bus of this account and region that receives the events of source `lockstep`.
+   * Event bus of this account and Region that receives the events of source `lockstep`.
    *
    * @default - the default event bus
    */
   readonly eventBus?: events.IEventBus;
 
   /**
-   * Whether the start and the end of each run are events too. Each is a request to EventBridge more.
+   * Whether Lockstep also publishes the start and the success of each run, and the failure of a run that was found dead or lost
+   * its permit. Each event is one more request to EventBridge.
    *
    * @default false
    */
@@ -73,8 +75,8 @@ export interface LockstepProps {
   readonly runRetention?: Duration;
 
   /**
-   * How long a success keeps its run key taken, 1 to 365 whole days. A trigger that fires again within it is a
-   * duplicate.
+   * How long the run key of a successful run stays taken, 1 to 365 whole days. A trigger that fires again with that run key
+   * within this time is a duplicate.
    *
    * @default - runRetention
    */
@@ -88,21 +90,21 @@ export interface LockstepProps {
   readonly logRetention?: logs.RetentionDays;
 
   /**
-   * How long CloudWatch keeps the events, skipped runs and duplicates among them.
+   * How long CloudWatch keeps the events, including those of skipped runs and duplicates.
    *
    * @default logs.RetentionDays.THREE_MONTHS
    */
   readonly eventRetention?: logs.RetentionDays;
 
   /**
-   * Whether there are alarms, and the events that call for action go to the topic of the alarms.
+   * Whether the stack has alarms, and sends the events that call for action to the topic of the alarms.
    *
    * @default true
    */
   readonly alarms?: boolean;
 
   /**
-   * Address that receives the alarms and messages as mails, after it has confirmed a first mail.
+   * Email address that receives the alarms and messages. Its owner has to confirm a first mail.
    *
    * @default - none
    */
@@ -110,22 +112,22 @@ export interface LockstepProps {
 
   /**
    * Key that encrypts the messages of the topics. Its policy has to allow cloudwatch.amazonaws.com and
-   * events.amazonaws.com `kms:Decrypt` and `kms:GenerateDataKey*`, which a key of the app gets here.
+   * events.amazonaws.com `kms:Decrypt` and `kms:GenerateDataKey*`. A key of the app gets these statements from the construct.
    *
-   * @default - key
+   * @default - the prop `key`
    */
   readonly alarmKey?: kms.IKey;
 
   /**
-   * Your runbook, which messages link: an address that begins with https://, of up to 512 characters without spaces. `{lock}`
-   * stands for the name of the lock. Tasks that use the lockstep command have it in `LOCKSTEP_RUNBOOK_URL`.
+   * Address of your runbook, to which messages link. It begins with https:// and has up to 512 characters without spaces. `{lock}`
+   * stands for the name of the lock. Tasks that use the lockstep command read this address from `LOCKSTEP_RUNBOOK_URL`.
    *
    * @default - none
    */
   readonly runbookUrl?: string;
 
   /**
-   * Number of skipped runs within an hour, of all locks, that raises an alarm: 1 to 100,000.
+   * Number of skipped runs of all locks within an hour that raises an alarm: 1 to 100,000.
    *
    * @default - no such alarm
    */
@@ -135,7 +137,7 @@ export interface LockstepProps {
    * Clusters in which tasks may be started, described, stopped and protected. A `*` stands for any characters. Up to
    * 512 characters, joined by commas.
    *
-   * @default - every cluster of this account and region
+   * @default - every cluster of this account and Region
    */
   readonly clusterArns?: string[];
 
@@ -148,7 +150,7 @@ export interface LockstepProps {
   readonly taskDefinitionArns?: string[];
 
   /**
-   * Task roles and execution roles of `taskDefinitionArns`, which the shared exclusive-run may pass to ECS. Up to 2,048
+   * Task roles and task execution roles of `taskDefinitionArns`, which the shared exclusive-run may pass to ECS. Up to 2,048
    * characters, joined by commas.
    *
    * @default - no role may be passed
@@ -164,24 +166,25 @@ export interface LockstepProps {
   readonly guardedWorkflowArns?: string[];
 
   /**
-   * State machines whose executions hold locks and may be stopped under `StalePolicy.TERMINATE` and
-   * `OverlapPolicy.REPLACE`. Those of this library need no entry. Up to 2,048 characters, joined by commas.
+   * State machines of your own whose executions hold locks. The functions may stop an execution that is stale under
+   * `StalePolicy.TERMINATE`, replaced or evicted, and operate may start one. State machines of this library need no entry. Up
+   * to 2,048 characters, joined by commas.
    *
-   * @default - no others; check-running-executions may list every state machine of this account and region
+   * @default - none; check-running-executions may then list the executions of every state machine of this account and Region
    */
   readonly workflowArns?: string[];
 
   /**
-   * Customer managed keys that encrypt workflows which an exclusive-run starts, or which hold locks. The functions and each
-   * exclusive-run may decrypt data of state machines with them. Up to 1,024 characters of ARNs, joined by commas.
+   * Customer managed keys that encrypt the data of workflows which an exclusive-run starts, or which hold locks. The functions and
+   * each exclusive-run may decrypt that data with these keys. Up to 1,024 characters of ARNs, joined by commas.
    *
    * @default - none
    */
   readonly workflowKeys?: kms.IKey[];
 
   /**
-   * Permissions boundary of the roles that this library makes. Roles that the CDK makes by itself, such as those of schedules,
-   * get one by `iam.PermissionsBoundary.of(stack).apply()`.
+   * Permissions boundary of the roles that this library makes. Roles that the CDK itself makes, such as those of schedules,
+   * get a boundary by `iam.PermissionsBoundary.of(stack).apply()`.
    *
    * @default - none
    */
@@ -195,9 +198,9 @@ export interface LockstepProps {
   readonly rolePath?: string;
 
   /**
-   * Network that the functions run in. They need a way to DynamoDB, Step Functions, ECS and EventBridge.
+   * Network that the functions run in. DynamoDB, Step Functions, ECS and EventBridge have to be reachable from it.
    *
-   * @default - no VPC of yours
+   * @default - the functions run in no VPC of yours
    */
   readonly vpc?: ec2.IVpc;
 
@@ -209,15 +212,16 @@ export interface LockstepProps {
   readonly vpcSubnets?: ec2.SubnetSelection;
 
   /**
-   * Security groups of the functions, with `vpc` only. They let HTTPS out.
+   * Security groups of the functions, with `vpc` only. They have to allow outbound HTTPS.
    *
-   * @default - a new one, which lets everything out
+   * @default - a new security group, which allows all outbound traffic
    */
   readonly securityGroups?: ec2.ISecurityGroup[];
 
   /**
-   * Customer managed key that encrypts the table, the dead-letter queue, the topic, the log groups and the environment of the
-   * functions. A key of the app gets the statements that its policy needs; docs/landing-zones.md has them for others.
+   * Customer managed key that encrypts the table, the dead-letter queue, the topics, the log groups and the environment of the
+   * functions. A key of the app gets the statements that its policy needs from the construct. For an imported key,
+   * docs/landing-zones.md has the statements.
    *
    * @default - keys that AWS owns
    */
@@ -227,7 +231,7 @@ export interface LockstepProps {
 const STATE_MACHINE = /^arn:[a-z-]+:states:[a-z0-9-]+:\d{12}:stateMachine:[A-Za-z0-9_*-]+$/;
 const STATE_MACHINE_RULE = 'be the ARN of a state machine';
 
-/** Form, greatest length and rule of each list, as infra/template.yaml has them. */
+/** Form, greatest length and rule of each list. They are those of infra/template.yaml. */
 const LISTS: { [prop: string]: [RegExp, number, string] } = {
   clusterArns: [/^arn:[a-z-]+:ecs:[a-z0-9-]+:\d{12}:cluster\/[A-Za-z0-9_*-]+$/, 512, 'be the ARN of an ECS cluster'],
   taskDefinitionArns: [

@@ -25,10 +25,10 @@ import { Statements } from './statements';
 const VERSION = '0.1.0';
 
 /**
- * Lockstep: the lock table, the seven functions, what triggers the reaper, and an exclusive-run for the work that the
- * props name. A stack holds one.
+ * Lockstep: the lock table, the seven functions, the triggers of the reaper, and a shared exclusive-run for the work that the
+ * props name. A stack has at most one Lockstep.
  *
- * It makes the same resources with the same permissions as infra/template.yaml.
+ * The construct makes the same resources with the same permissions as infra/template.yaml.
  */
 export class Lockstep extends Construct {
   /** One item for each lock. It outlives the stack, and its deletion protection is on. */
@@ -45,21 +45,21 @@ export class Lockstep extends Construct {
   public readonly reaperFunction: lambda.Function;
   /** Pauses, resumes and shows locks, and evicts holders and waiters. */
   public readonly operateFunction: lambda.Function;
-  /** The same code as operate, with the acts that read and a role that cannot write. */
+  /** Lists and shows locks and their history. Has the code of operate, and a role that cannot write. */
   public readonly viewFunction: lambda.Function;
   /** The dashboard with the page of all locks. */
   public readonly dashboard: cloudwatch.CfnDashboard;
   /** Receives the alarms, and the events that call for action. */
   public readonly alarmTopic: sns.Topic;
-  /** Receives the same as mails. There with the prop `alarmEmail` only; subscribe further addresses to it. */
+  /** Sends the alarms and messages as mails. Undefined without the prop `alarmEmail`. Subscribe further addresses to it. */
   public readonly mailTopic?: sns.Topic;
-  /** All events of source `lockstep`. */
+  /** Log group with all events of source `lockstep`. */
   public readonly eventLogGroup: logs.LogGroup;
-  /** Events that could not be delivered to the reaper, and those that it failed on. */
+  /** Queue with events that could not be delivered to the reaper, or that the reaper failed to process. */
   public readonly recoveryDeadLetters: sqs.Queue;
-  /** Runs a task or a workflow that the props name under a lock. */
+  /** Runs under a lock a task or a workflow that the props name. */
   public readonly exclusiveRun: sfn.StateMachine;
-  /** For task roles that use the lockstep command with any lock; `grantContainer` limits it to some. */
+  /** For task roles that use the lockstep command, with every lock. `grantContainer` grants the same for some locks only. */
   public readonly taskLockPolicy: iam.ManagedPolicy;
   /** For task roles of ECS services whose tasks work under a lock. */
   public readonly taskProtectionPolicy: iam.ManagedPolicy;
@@ -133,7 +133,7 @@ export class Lockstep extends Construct {
   }
 
   /**
-   * Start of the names of state machines whose executions the functions may stop without an entry in `workflowArns`:
+   * Start of the names of the state machines whose executions the functions may stop without an entry in `workflowArns`:
    * decision 0022.
    */
   public get stoppablePrefix(): string {
@@ -166,10 +166,10 @@ export class Lockstep extends Construct {
   }
 
   /**
-   * Grants what a container needs that uses the lockstep command, for locks whose names begin with a prefix.
+   * Grants what a container needs to use the lockstep command with locks whose names begin with a prefix.
    *
-   * @param lockPrefix Up to 128 characters of a lock's name. End it with a slash: the prefix `orders` reaches the lock
-   * `orders-eu` too.
+   * @param lockPrefix Up to 128 characters of a lock's name. End it with a slash: the prefix `orders` also allows the lock
+   * `orders-eu`.
    */
   public grantContainer(grantee: iam.IGrantable, lockPrefix: string): void {
     checkLockName(this, 'lockPrefix', lockPrefix);
@@ -201,7 +201,7 @@ export class Lockstep extends Construct {
     return this.props.logRetention ?? logs.RetentionDays.ONE_MONTH;
   }
 
-  /** As IFunction.grantInvoke, without the versions and aliases of the functions. */
+  /** Returns the permissions to call functions, without their versions and aliases, and to run `lockstep doctor`. */
   private operatorStatements(...invoked: lambda.IFunction[]): iam.PolicyStatement[] {
     const all = [this.acquireLockFunction, this.heartbeatFunction, this.releaseLockFunction, this.checkRunningExecutionsFunction,
       this.reaperFunction, this.operateFunction, this.viewFunction];
@@ -216,7 +216,7 @@ export class Lockstep extends Construct {
     statements.forEach((statement) => grantee.grantPrincipal.addToPrincipalPolicy(statement));
   }
 
-  /** The names of log groups and of stoppable state machines begin with the stack's name. */
+  /** Refuses a stack without a name of its own, with which the names of log groups and state machines begin, and a second Lockstep. */
   private checkStack(): void {
     const stack = Stack.of(this);
     if (Token.isUnresolved(stack.stackName)) {
@@ -284,7 +284,7 @@ export class Lockstep extends Construct {
     return machine;
   }
 
-  /** Separate from the roles: a role that names the state machine, which names the functions, is a circular dependency. */
+  /** Adds the policies of the functions apart from their roles. A role that names the state machine would be a circular dependency. */
   private addFunctionPolicies(): void {
     const roles = (...functions: lambda.Function[]) => functions.map((one) => one.role!);
     const { acquireLockFunction: acquire, heartbeatFunction: heartbeat, releaseLockFunction: release } = this;
@@ -297,7 +297,7 @@ export class Lockstep extends Construct {
     this.attach('ProtectionPolicy', roles(heartbeat, release), [this.statements.ofTasks('ecs:UpdateTaskProtection')]);
   }
 
-  /** Executions that hold locks: children of exclusive-run, exclusive-run itself, and those of `workflowArns`. */
+  /** Returns the ARNs of executions that hold locks: those of exclusive-run, its children, and those of `workflowArns`. */
   private holders(): string[] {
     const named = this.props.workflowArns ?? [];
     return [
@@ -320,7 +320,7 @@ export class Lockstep extends Construct {
     return new iam.ManagedPolicy(this, id, { statements });
   }
 
-  /** Under the names of the outputs of infra/template.yaml, so that infra/team.yaml and infra/examples fit beside this stack. */
+  /** Adds outputs with the names of those of infra/template.yaml, so that infra/team.yaml and infra/examples work with this stack. */
   private addOutputs(): void {
     const exported: { [name: string]: string } = {
       LockTableName: this.table.tableName,
@@ -345,7 +345,7 @@ export class Lockstep extends Construct {
     for (const [name, value] of Object.entries(exported)) {
       new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });
     }
-    // Under this very key, by which the lockstep command finds it.
+    // The lockstep command finds the version by this key.
     new CfnOutput(this, 'VersionOutput', { value: VERSION }).overrideLogicalId('LockstepVersion');
   }
 }

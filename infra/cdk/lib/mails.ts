@@ -14,7 +14,7 @@ import { Statements } from './statements';
 /** The definition, which `npm run assets` copies from statemachines. */
 const DEFINITION = path.join(__dirname, '..', 'assets', 'mail.asl.json');
 
-/** What the workflow that writes mails needs of its Lockstep. */
+/** Values of a Lockstep that the workflow that writes mails needs. */
 export interface MailOptions {
   readonly stackName: string;
   readonly props: LockstepProps;
@@ -23,7 +23,7 @@ export interface MailOptions {
   readonly logRetention: logs.RetentionDays;
 }
 
-/** Adds the topic whose messages are mails, with its first address. */
+/** Adds the topic that sends its messages as mails, with `address` as its first subscription. */
 export function addMailTopic(scope: Construct, { alarmKey, key }: LockstepProps, address: string): sns.Topic {
   const topic = new sns.Topic(scope, 'MailTopic', { displayName: 'Lockstep', masterKey: alarmKey ?? key });
   allowAlarms(topic);

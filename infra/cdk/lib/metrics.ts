@@ -4,7 +4,7 @@ import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 /** Namespace of all metrics of Lockstep: shared/src/telemetry/metric.rs. */
 const NAMESPACE = 'Lockstep';
 
-/** The metrics that have the lock as a dimension, as `Metric::is_per_lock` in the same file has them. */
+/** The metrics that have the lock as a dimension: those of `Metric::is_per_lock` in the same file. */
 const PER_LOCK = ['Failed', 'QueueLength', 'Skipped'];
 
 /** The metrics of Lockstep, of all locks or of one. */
@@ -14,91 +14,91 @@ export class LockMetrics {
 
   /**
    * @param lockName Counts this lock alone, which needs the prop `metricsPerLock` of the Lockstep construct. Only
-   * `Failed`, `QueueLength` and `Skipped` are counted for each lock; the others throw then.
-   * @param tableName Counts the locks of this lock table alone. Without both, the locks of all stacks of the account in the
-   * Region count. A `lockstep` command that is older than this dimension counts there only.
+   * `Failed`, `QueueLength` and `Skipped` are counted for each lock; the methods of the other metrics then throw an error.
+   * @param tableName Counts the locks of this lock table alone. Without lockName and tableName, the metrics count the locks of all
+   * stacks of the account in the Region. Only these include a `lockstep` command that is older than the dimension `table`.
    */
   constructor(lockName?: string, tableName?: string) {
     this.lockName = lockName;
     this.tableName = tableName;
   }
 
-  /** Grants. */
+  /** Returns the metric that counts grants. */
   public metricAcquired(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Acquired', props);
   }
 
-  /** Runs that gave way because the lock was full or rested. */
+  /** Returns the metric that counts runs that were skipped because the lock was full, paused or at rest, or its queue was full. */
   public metricSkipped(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Skipped', props);
   }
 
-  /** Runs whose run key was taken. */
+  /** Returns the metric that counts runs whose run key was taken. */
   public metricDuplicate(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Duplicate', props);
   }
 
-  /** Heartbeats that renewed a lease. */
+  /** Returns the metric that counts heartbeats that renewed a lease. */
   public metricRenewed(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Renewed', props);
   }
 
-  /** Permits that their holders released. */
+  /** Returns the metric that counts permits that their holders released. */
   public metricReleased(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Released', props);
   }
 
-  /** Holders that found their lease lost or their time over. */
+  /** Returns the metric that counts heartbeats that found the lease lost or the run stale. */
   public metricLeaseLost(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('LeaseLost', props);
   }
 
-  /** Permits of dead or stale holders that were freed. */
+  /** Returns the metric that counts freed permits of dead or stale holders. */
   public metricRecovered(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Recovered', props);
   }
 
-  /** Runs that entered the queue. */
+  /** Returns the metric that counts runs that entered the queue. */
   public metricQueued(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Queued', props);
   }
 
-  /** Runs that waited until their time was over. */
+  /** Returns the metric that counts runs that gave up their wait because the time for it was over. */
   public metricGaveUp(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('GaveUp', props);
   }
 
-  /** Runs that could not wait because the queue was full. */
+  /** Returns the metric that counts runs that failed because the queue was full. */
   public metricQueueFull(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('QueueFull', props);
   }
 
-  /** Runs that succeeded. */
+  /** Returns the metric that counts runs that succeeded. */
   public metricSucceeded(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Succeeded', props);
   }
 
-  /** Runs that failed, were found dead, or were lost. */
+  /** Returns the metric that counts runs that failed, were found dead, or were lost. */
   public metricFailed(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.count('Failed', props);
   }
 
-  /** Waiters of a lock, by default the most of each period. */
+  /** Returns the metric of the number of waiters of a lock, by default the largest of each period. */
   public metricQueueLength(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.metric('QueueLength', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.COUNT, ...props });
   }
 
-  /** How long the first in the queue has waited in seconds, by default the longest of each period. */
+  /** Returns the metric of the time that the first waiter in the queue has waited, in seconds, by default the longest of each period. */
   public metricOldestWaitSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.metric('OldestWaitSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
   }
 
-  /** Time from grant to release in seconds, by default the longest of each period. */
+  /** Returns the metric of the time from grant to release in seconds, by default the longest of each period. */
   public metricHeldSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.metric('HeldSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
   }
 
-  /** Time from the grant of a run to its success in seconds, by default the longest of each period. */
+  /** Returns the metric of the time from the grant of a run to its success in seconds, by default the longest of each period. */
   public metricRunSeconds(props?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this.metric('RunSeconds', { statistic: cloudwatch.Stats.MAXIMUM, unit: cloudwatch.Unit.SECONDS, ...props });
   }

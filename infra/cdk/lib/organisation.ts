@@ -9,9 +9,9 @@ import { LockstepProps } from './lockstep-props';
 import { allowSealing } from './publishers';
 import { Statements } from './statements';
 
-/** What the rules of an organisation make of the roles, functions and log groups of a Lockstep. */
+/** What the rules of an organisation require of the roles, functions and log groups of a Lockstep. */
 export interface Organisation {
-  /** Encrypts what is kept. */
+  /** Encrypts the table, the dead-letter queue, the topics, the log groups and the environment of the functions. */
   readonly key?: kms.IKey;
   /** Path and permissions boundary of every role. */
   readonly ofRoles: { readonly path?: string; readonly permissionsBoundary?: iam.IManagedPolicy };
@@ -19,7 +19,7 @@ export interface Organisation {
   readonly network: lambda.FunctionOptions;
   /** Managed policies of the roles of functions. */
   readonly functionPolicies: iam.IManagedPolicy[];
-  /** Managed policies of the roles that read executions. */
+  /** Managed policies of the roles that read the data of executions. */
   readonly readerPolicies: iam.IManagedPolicy[];
 }
 
@@ -39,7 +39,7 @@ export function checkOrganisation(scope: IConstruct, props: LockstepProps): void
   checkArns(scope, 'workflowKeys', (props.workflowKeys ?? []).map((key) => key.keyArn), KEY, 1024, 'be a KMS key with an ARN');
 }
 
-/** Adds the policies that the rules ask for. A key of the app lets the services that encrypt with it do so. */
+/** Adds the policies that the rules require. Allows services to encrypt with the key, if it is a key of the app. */
 export function addOrganisation(scope: Construct, statements: Statements, props: LockstepProps): Organisation {
   const { key, vpc, workflowKeys = [] } = props;
   const managed = (id: string, needed: boolean, made: () => iam.PolicyStatement[]) =>
@@ -60,12 +60,12 @@ export function addOrganisation(scope: Construct, statements: Statements, props:
   };
 }
 
-/** One security group for all functions, which lets everything out and nothing in. */
+/** Returns a security group for all functions, which allows all outbound and no inbound traffic. */
 function groupIn(scope: Construct, vpc: ec2.IVpc): ec2.ISecurityGroup {
   return new ec2.SecurityGroup(scope, 'FunctionSecurityGroup', { vpc, description: 'Functions of Lockstep' });
 }
 
-/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html */
+/** Allows CloudWatch Logs to use a key: https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html */
 function allowLogs(scope: Construct, key: kms.IKey): void {
   const stack = Stack.of(scope);
   key.addToResourcePolicy(new iam.PolicyStatement({

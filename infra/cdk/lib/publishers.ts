@@ -3,20 +3,22 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as sns from 'aws-cdk-lib/aws-sns';
 
-/** What a service needs of the key that encrypts what it sends. */
+/** Actions on the key that encrypts messages, which a service needs to send them. */
 const SEALS = ['kms:Decrypt', 'kms:GenerateDataKey*'];
 
 /**
- * Lets EventBridge and the alarms of the account publish to a topic. Both, whoever asks: the first statement replaces the
- * policy that SNS gives a topic, and that one admits the alarms. A topic and a key that are imported keep their policies.
+ * Lets EventBridge and the alarms of the account publish to a topic.
+ *
+ * Always adds both, because the first statement replaces the default policy of the topic, which allows the alarms. An imported topic
+ * and an imported key keep their policies.
  *
  * https://docs.aws.amazon.com/sns/latest/dg/sns-access-policy-use-cases.html
  */
 export function allowPublishers(topic: sns.ITopic): void {
-  // No condition: EventBridge publishes to no topic whose policy has one.
+  // No condition, because EventBridge publishes to no topic whose policy has one.
   allowPublisher(topic, 'events.amazonaws.com');
   allowAlarms(topic);
-  // An interface of older versions of the CDK lacks the key.
+  // ITopic of older versions of the CDK has no masterKey.
   const { masterKey } = topic as { masterKey?: kms.IKey };
   if (masterKey) {
     allowSealing(masterKey, 'events.amazonaws.com', 'cloudwatch.amazonaws.com');

@@ -9,7 +9,7 @@ import { Construct } from 'constructs';
 import { ofTable } from './event-messages';
 import { LockstepProps } from './lockstep-props';
 
-/** Adds the events and the sweep that invoke the reaper, and returns the queue of what could not be delivered. */
+/** Adds the events and the sweep that invoke the reaper. Returns the queue with events that could not be delivered or processed. */
 export function addReaperTriggers(scope: Construct, reaper: lambda.Function, table: dynamodb.ITable, { eventBus, key }: LockstepProps): sqs.Queue {
   // The sweep finds dead holders without these events.
   const deadLetterQueue = new sqs.Queue(scope, 'RecoveryDeadLetters', {
@@ -20,7 +20,7 @@ export function addReaperTriggers(scope: Construct, reaper: lambda.Function, tab
   const invoke = (maxEventAge: Duration, retryAttempts: number) =>
     [new targets.LambdaFunction(reaper, { deadLetterQueue, maxEventAge, retryAttempts })];
   new events.Rule(scope, 'TaskStopped', {
-    description: 'A task that a holder of a lock started has stopped',
+    description: 'Invokes the reaper when a task that runs under a lock has stopped',
     eventPattern: {
       source: ['aws.ecs'],
       detailType: ['ECS Task State Change'],
@@ -28,9 +28,9 @@ export function addReaperTriggers(scope: Construct, reaper: lambda.Function, tab
     },
     targets: invoke(Duration.hours(1), 20),
   });
-  // Not SUCCEEDED: a run that succeeds has released its permit. The reaper ignores an execution whose input names no lock.
+  // Not SUCCEEDED, because a run that succeeds has released its permit. The reaper ignores an execution whose input names no lock.
   new events.Rule(scope, 'ExecutionFailed', {
-    description: 'An execution has ended without success, and may have held a lock',
+    description: 'Invokes the reaper when an execution that may hold a lock has ended without success',
     eventPattern: {
       source: ['aws.states'],
       detailType: ['Step Functions Execution Status Change'],
@@ -40,13 +40,13 @@ export function addReaperTriggers(scope: Construct, reaper: lambda.Function, tab
   });
   // A container has no permission to end the waiting state of the workflow that it hands a permit over to.
   new events.Rule(scope, 'PermitHandedOver', {
-    description: 'A container has handed a permit over to a waiting workflow, or removed it from the queue',
+    description: 'Invokes the reaper when a container has handed a permit over to a waiting workflow, or removed the workflow from the queue',
     eventBus,
     eventPattern: { source: ['lockstep'], detailType: ['Lockstep Permit Handed Over', 'Lockstep Waiter Sent Away'], detail: ofTable(table) },
     targets: invoke(Duration.minutes(1), 2),
   });
   new events.Rule(scope, 'Sweep', {
-    description: 'Checks every lock that is due',
+    description: 'Runs the sweep, in which the reaper checks every lock that is due',
     schedule: events.Schedule.rate(Duration.minutes(1)),
     targets: invoke(Duration.minutes(1), 2),
   });
@@ -62,7 +62,7 @@ export function addReaperTriggers(scope: Construct, reaper: lambda.Function, tab
     maximumRetryAttempts: 2,
     destinationConfig: { onFailure: { destination: deadLetterQueue.queueArn } },
   });
-  // Lambda refuses a destination that the function may not send to.
+  // Lambda refuses a destination to which the function may not send.
   config.node.addDependency(policy);
   return deadLetterQueue;
 }

@@ -25,15 +25,17 @@ export interface LockstepSlackChannelProps {
   readonly operates?: boolean;
 }
 
-/** A button: its id, the act, its text, the function that it calls and the fields of the request. */
+/** A button: its construct id, the act, the text of the button, the function that it calls, and the fields of the request. */
 type Button = [string, string, string, lambda.IFunction, { [field: string]: string }];
 
 /**
- * A Slack channel that shows the alarms and messages of a Lockstep, with buttons: infra/slack.yaml. In the partition aws only, since
- * Amazon Q Developer in chat applications is in no other one. Who presses a button is in CloudTrail, in the name of the session.
+ * A Slack channel that shows the alarms and messages of a Lockstep, with buttons. It makes the same as infra/slack.yaml.
+ *
+ * It works in the partition aws only: Amazon Q Developer in chat applications is in no other partition. CloudTrail records who pressed a
+ * button, in the name of the session.
  */
 export class LockstepSlackChannel extends Construct {
-  /** What everybody in the channel may do: invoke view, and operate with `operates`. */
+  /** Role of everybody in the channel: may invoke view, and with `operates` also operate. */
   public readonly role: iam.Role;
 
   constructor(scope: Construct, id: string, props: LockstepSlackChannelProps) {
@@ -50,7 +52,7 @@ export class LockstepSlackChannel extends Construct {
     const buttons: Button[] = [
       ['Show', 'show', 'Show lock', view, { lock: '$lock' }],
       ['Pause', 'pause', 'Pause lock', operate, { lock: '$lock', ...audit }],
-      // Without `force`: a button does not stop a run that works.
+      // Without `force`, so the button does not stop a run that is alive.
       ['Evict', 'evict', 'Evict holder', operate, { lock: '$lock', holder: '$holder', ...audit }],
     ];
     const shown = buttons.filter(([, , , called]) => operates || called === view);
@@ -60,7 +62,7 @@ export class LockstepSlackChannel extends Construct {
       slackChannelId: props.channelId,
       snsTopicArns: [lockstep.alarmTopic.topicArn],
       iamRoleArn: this.role.roleArn,
-      // Without one it would be AdministratorAccess.
+      // Without a guardrail policy, AdministratorAccess would be the limit.
       guardrailPolicies: [(operates ? lockstep.operatorPolicy : lockstep.viewerPolicy).managedPolicyArn],
       loggingLevel: 'ERROR',
       userRoleRequired: false,
@@ -81,7 +83,7 @@ export class LockstepSlackChannel extends Construct {
     return new iam.PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: functions.map((one) => one.functionArn) });
   }
 
-  /** A button under the messages of the stack: those of other senders have another table, or none. */
+  /** Adds a button to the messages of the stack. Messages of other senders name another table or none, and get no button. */
   private addButton(lockstep: Lockstep, [id, act, buttonText, called, fields]: Button): chatbot.CfnCustomAction {
     const facts = ['lock', 'holder'].filter((name) => name in fields);
     const payload = JSON.stringify({ act, ...fields });

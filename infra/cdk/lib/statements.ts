@@ -15,10 +15,10 @@ const ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateIt
 const INTERFACE_ACTIONS = ['ec2:CreateNetworkInterface', 'ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets',
   'ec2:DeleteNetworkInterface', 'ec2:AssignPrivateIpAddresses', 'ec2:UnassignPrivateIpAddresses'];
 
-/** The partition of the key that seals task tokens. */
+/** Partition key of the item with the key that seals task tokens. */
 const TOKEN_KEY = '#token-key';
 
-/** The partition of what closes locks that have no record yet: the pause of all locks. */
+/** Partition key of the item with the pause of all locks, which also closes locks that have no record yet. */
 const NEW_LOCKS = '#new-locks';
 
 const WRITE_ACTIONS = ['dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
@@ -27,7 +27,7 @@ function allow(actions: string[], resources: string[], conditions?: iam.Conditio
   return new iam.PolicyStatement({ actions, resources, conditions });
 }
 
-/** What the parts of a stack may do, statement by statement: infra/template.yaml has the same with the reasons. */
+/** The policy statements of a stack. infra/template.yaml has the same statements, with the reasons. */
 export class Statements {
   private readonly inClusters: iam.Conditions;
 
@@ -40,12 +40,12 @@ export class Statements {
     return this.stack.formatArn({ service, resource, resourceName, arnFormat });
   }
 
-  /** Executions of the state machines of a name, either of which may have a `*`. */
+  /** Returns the ARN of executions of the state machine with a name. Both names may contain a `*`. */
   executions(stateMachine: string, execution = '*'): string {
     return this.arn('states', 'execution', `${stateMachine}:${execution}`, ArnFormat.COLON_RESOURCE_NAME);
   }
 
-  /** Executions of the state machine with an ARN, which may be a token or have a `*`. */
+  /** Returns the ARN of executions of the state machine with an ARN, which may be a token or contain a `*`. */
   executionsOf(stateMachineArn: string, execution = '*'): string {
     if (!Token.isUnresolved(stateMachineArn)) {
       return `${stateMachineArn.replace(':stateMachine:', ':execution:')}:${execution}`;
@@ -54,7 +54,7 @@ export class Statements {
     return this.executions(parts.resourceName!, execution);
   }
 
-  /** ListExecutions returns names and times of executions, never their input. */
+  /** Allows ListExecutions, which returns names and times of executions, never their input. */
   listExecutions(stateMachineArns: string[]): iam.PolicyStatement {
     const every = this.stateMachines('*');
     return allow(['states:ListExecutions'], stateMachineArns.length ? stateMachineArns : [every]);
@@ -70,7 +70,7 @@ export class Statements {
 
   itemsOfPrefix(table: dynamodb.ITable, prefix: string): iam.PolicyStatement[] {
     return [
-      // ForAllValues is true of a request without the key, so Null asks for it.
+      // ForAllValues is also true for a request without the key dynamodb:LeadingKeys, so Null requires the key.
       allow(ITEM_ACTIONS, [table.tableArn], {
         'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': `${prefix}*` },
         Null: { 'dynamodb:LeadingKeys': 'false' },
@@ -79,7 +79,7 @@ export class Statements {
         'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': NEW_LOCKS },
         Null: { 'dynamodb:LeadingKeys': 'false' },
       }),
-      // A Deny holds beside what else the grantee may do to this table.
+      // The Deny statements apply even if another policy of the grantee allows more on this table.
       this.deny(['dynamodb:GetItem'], table, { 'ForAnyValue:StringNotLike': { 'dynamodb:LeadingKeys': [`${prefix}*`, NEW_LOCKS] } }),
       this.deny(WRITE_ACTIONS, table, { 'ForAnyValue:StringNotLike': { 'dynamodb:LeadingKeys': `${prefix}*` } }),
     ];
@@ -97,12 +97,12 @@ export class Statements {
     return allow(['dynamodb:Query'], [`${table.tableArn}/index/locks`]);
   }
 
-  /** operate: the items and the history of all locks. What it may stop and wake is in policies that it shares. */
+  /** Allows operate to read and write the items and the history of all locks. Shared policies say what it may stop and wake. */
   operate(table: dynamodb.ITable): iam.PolicyStatement[] {
     return [allow([...ITEM_ACTIONS, 'dynamodb:Query'], [table.tableArn]), this.readLocks(table)];
   }
 
-  /** view: what operate reads, without the key of task tokens. */
+  /** Allows view to read what operate reads, except the key that seals task tokens. */
   view(table: dynamodb.ITable): iam.PolicyStatement[] {
     return [
       ...this.readAll(table),
@@ -113,7 +113,7 @@ export class Statements {
     ];
   }
 
-  /** The history of starts that got no permit. */
+  /** Allows reading the events, which are the history of starts that got no permit. */
   readEvents(eventLog: logs.ILogGroup): iam.PolicyStatement {
     return allow(['logs:FilterLogEvents'], [eventLog.logGroupArn]);
   }
@@ -122,7 +122,7 @@ export class Statements {
     return allow(['lambda:InvokeFunction'], functions.map((one) => one.functionArn));
   }
 
-  /** How `lockstep` finds the functions, what `lockstep doctor` checks, and the dashboard. */
+  /** Allows `lockstep` to find the functions, and `lockstep doctor` to check the functions, the queue and the dashboard. */
   diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue, dashboardName: string): iam.PolicyStatement[] {
     return [
       allow(['cloudformation:DescribeStacks', 'cloudformation:DescribeStackResources'], [this.arn('cloudformation', 'stack', `${this.stack.stackName}/*`)]),
@@ -132,7 +132,7 @@ export class Statements {
     ];
   }
 
-  /** Hand-over: AWS defines no resource type for SendTaskSuccess. The task token limits it to one state. */
+  /** Allows a hand-over. AWS defines no resource type for SendTaskSuccess. The task token limits the call to one state. */
   handOver(bus: events.IEventBus): iam.PolicyStatement[] {
     return [
       allow(['states:SendTaskSuccess'], ['*']),
@@ -141,12 +141,12 @@ export class Statements {
     ];
   }
 
-  /** Any workflow may hold a lock: decision 0017. */
+  /** Allows DescribeExecution of every execution, because any workflow may hold a lock: decision 0017. */
   private describeExecutions(): iam.PolicyStatement {
     return allow(['states:DescribeExecution'], this.allExecutions());
   }
 
-  /** The evidence of Step Functions about holders, as the reaper gathers it: show says what the reaper does. */
+  /** Allows reading the same evidence of Step Functions about holders as the reaper reads, so that show says what the reaper will do. */
   private evidence(): iam.PolicyStatement {
     const actions = ['states:DescribeExecution', 'states:DescribeStateMachineForExecution', 'states:GetExecutionHistory'];
     return allow(actions, this.allExecutions());
@@ -160,12 +160,12 @@ export class Statements {
     return allow(['events:PutEvents'], [bus.eventBusArn], { StringEquals: { 'events:source': 'lockstep' } });
   }
 
-  /** State machines of a name, which may have a `*`. */
+  /** Returns the ARN of state machines with a name, which may contain a `*`. */
   stateMachines(name: string): string {
     return this.arn('states', 'stateMachine', name, ArnFormat.COLON_RESOURCE_NAME);
   }
 
-  /** What an operator may start: that it is there is checked first. The input may be that of a schedule. */
+  /** Allows operate to start these state machines, to check that they exist, and to take the input from a schedule or a rule. */
   start(stateMachineArns: string[]): iam.PolicyStatement[] {
     return [
       allow(['states:StartExecution', 'states:DescribeStateMachine'], stateMachineArns),
@@ -178,24 +178,24 @@ export class Statements {
     return [
       allow(['states:StopExecution'], stoppable),
       allow(['states:DescribeStateMachineForExecution'], this.allExecutions()),
-      // A RunTask that failed may have started a task.
+      // The history is read, because a RunTask that failed may have started a task.
       allow(['states:GetExecutionHistory'], this.allExecutions()),
       this.listTasks(),
       this.ofTasks('ecs:DescribeTasks', 'ecs:StopTask'),
     ];
   }
 
-  /** ListTasks of a whole cluster is authorised on `*`: its only resource type is the container instance. */
+  /** Allows ListTasks. For a whole cluster it is authorised on `*`: its only resource type is the container instance. */
   private listTasks(): iam.PolicyStatement {
     return allow(['ecs:ListTasks'], ['*'], this.inClusters);
   }
 
-  /** The id of a task is not known before it starts, so the cluster is the limit. */
+  /** Allows actions on tasks. The id of a task is not known before the task starts, so the cluster is the limit. */
   ofTasks(...actions: string[]): iam.PolicyStatement {
     return allow(actions, [this.arn('ecs', 'task', '*')], this.inClusters);
   }
 
-  /** A task of a service protects itself from scale-in, and with `--drain-on-deploy` reads the deployments of its service. */
+  /** Allows a task of a service to protect itself from scale-in, and to read the deployments of its service (`--drain-on-deploy`). */
   protection(): iam.PolicyStatement[] {
     return [
       this.ofTasks('ecs:GetTaskProtection', 'ecs:UpdateTaskProtection'),
@@ -203,7 +203,7 @@ export class Statements {
     ];
   }
 
-  /** A holder in a container: its items, and evidence whether a holder in its way is dead. */
+  /** Allows a holder in a container to use its items, and to gather evidence of whether a holder in its way is dead. */
   container(table: dynamodb.ITable, bus: events.IEventBus, executions: string[], prefix?: string): iam.PolicyStatement[] {
     const items = prefix === undefined
       ? [
@@ -233,13 +233,13 @@ export class Statements {
     return new iam.PolicyStatement({ effect: iam.Effect.DENY, actions, resources: [table.tableArn], conditions });
   }
 
-  /** runTask.sync and startExecution.sync receive the end of the work through these rules. */
+  /** Allows the managed rules through which runTask.sync and startExecution.sync learn of the end of the work. */
   managedRules(): iam.PolicyStatement {
     const rules = ['StepFunctionsGetEventsForECSTaskRule', 'StepFunctionsGetEventsForStepFunctionsExecutionRule'];
     return allow(['events:DescribeRule', 'events:PutRule', 'events:PutTargets'], rules.map((rule) => this.arn('events', 'rule', rule)));
   }
 
-  /** Tasks of these definitions, and their end. */
+  /** Allows starting tasks of these task definitions, and describing and stopping tasks. */
   runTasks(taskDefinitionArns: string[]): iam.PolicyStatement[] {
     return [
       allow(['ecs:RunTask'], taskDefinitionArns, this.inClusters),
@@ -247,12 +247,12 @@ export class Statements {
     ];
   }
 
-  /** For a run that does not name its container. The action has no resource type. */
+  /** Allows reading the name of the container for a run that names none. The action has no resource type. */
   findContainer(): iam.PolicyStatement {
     return allow(['ecs:DescribeTaskDefinition'], ['*']);
   }
 
-  /** For Tags and PropagateTags of runTask; only while a task is started. */
+  /** Allows Tags and PropagateTags of runTask. The condition limits it to tags that RunTask sets. */
   tagTasks(): iam.PolicyStatement {
     return allow(['ecs:TagResource'], [this.arn('ecs', 'task', '*')], { StringEquals: { 'ecs:CreateAction': 'RunTask' } });
   }
@@ -261,7 +261,7 @@ export class Statements {
     return allow(['iam:PassRole'], roleArns, { StringEquals: { 'iam:PassedToService': 'ecs-tasks.amazonaws.com' } });
   }
 
-  /** Lambda makes the network interfaces of a function; its code may not. */
+  /** Allows Lambda to create the network interfaces of a function, and denies that to the code of the function. */
   networkInterfaces(): iam.PolicyStatement[] {
     const conditions = { Null: { 'lambda:SourceFunctionArn': 'false' } };
     return [
@@ -270,27 +270,30 @@ export class Statements {
     ];
   }
 
-  /** What services do with a key on behalf of the caller. */
+  /** Allows services to use a key on behalf of the caller. */
   useKey(key: kms.IKey, ...services: string[]): iam.PolicyStatement {
     const actions = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'];
     const via = services.map((service) => `${service}.${this.stack.region}.${this.stack.urlSuffix}`);
     return allow(actions, [key.keyArn], { StringEquals: { 'kms:ViaService': via } });
   }
 
-  /** SNS uses the key of a topic on behalf of its publisher: https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html */
+  /**
+   * Allows publishing to a topic. SNS uses the key of a topic on behalf of the publisher:
+   * https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+   */
   publish(topic: sns.ITopic, key?: kms.IKey): iam.PolicyStatement[] {
     const via = { StringEquals: { 'kms:ViaService': `sns.${this.stack.region}.${this.stack.urlSuffix}` } };
     const seal = key ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], [key.keyArn], via)] : [];
     return [allow(['sns:Publish'], [topic.topicArn]), ...seal];
   }
 
-  /** Step Functions names the state machine whose data it decrypts, so these keys open nothing else. */
+  /** Allows decrypting data of state machines only. Step Functions puts the ARN of the state machine into the encryption context. */
   readWorkflows(keys: kms.IKey[]): iam.PolicyStatement {
     const conditions = { Null: { 'kms:EncryptionContext:aws:states:stateMachineArn': 'false' } };
     return allow(['kms:Decrypt'], keys.map((key) => key.keyArn), conditions);
   }
 
-  /** The workflows of exclusive-run, and the executions that exclusive-run has named. */
+  /** Allows exclusive-run to start workflows, and to describe and stop the executions that it has started. */
   runWorkflows(stateMachineArns: string[], executions: string[]): iam.PolicyStatement[] {
     return [
       allow(['states:StartExecution'], stateMachineArns),

@@ -42,7 +42,7 @@ const RUN: [(scene: Scene) => Partial<ExclusiveRunProps>, string][] = [
   [() => ({ lockName: 'nightly report' }), 'prop lockName is "nightly report", but must be 1 to 128 of A-Z a-z 0-9 . _ - / :'],
   [() => ({ permits: 1.5 }), 'prop permits is 1.5, but must be a whole number from 1 to 100'],
   [() => ({ lease: Duration.millis(3500) }), 'prop lease is 3 seconds 500 millis, but must be whole seconds from 3 to 86400'],
-  [() => ({ heartbeat: Duration.seconds(59) }), 'prop heartbeat is 59 seconds, but must be at most 58 seconds, two below the lease'],
+  [() => ({ heartbeat: Duration.seconds(59) }), 'prop heartbeat is 59 seconds, but must be at most 58 seconds, two seconds shorter than the lease'],
   [() => ({ maxQueue: 5 }), 'prop maxQueue is 5, but must be left out without OverlapPolicy.QUEUE'],
   [() => ({ maxWait: Duration.hours(1), overlap: OverlapPolicy.FAIL }), 'prop maxWait is 1 hour, but must be left out without OverlapPolicy.QUEUE or REPLACE, PausedPolicy.WAIT or CatchUp.ONCE'],
   [() => ({ catchUp: CatchUp.ONCE, overlap: OverlapPolicy.REPLACE }), 'prop catchUp is "once", but must be left out without PausedPolicy.SKIP or WAIT'],

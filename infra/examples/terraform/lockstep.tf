@@ -1,9 +1,9 @@
-# The bucket of `sam package`.
+# The bucket that `sam package` uploads the functions to.
 data "aws_s3_bucket" "artifacts" {
   bucket = var.bucket
 }
 
-# The key changes with the template, so that CloudFormation sees a new one.
+# The key changes with the template, so that CloudFormation sees that the template is new.
 resource "aws_s3_object" "template" {
   bucket = data.aws_s3_bucket.artifacts.id
   key    = "lockstep/template-${filemd5("${path.module}/packaged.yaml")}.yaml"
@@ -42,7 +42,7 @@ variable "workflow_arns" {
   default = []
 }
 
-# The target of a schedule, and the resource of states:StartExecution.
+# The target of a schedule, and the resource of the permission states:StartExecution.
 output "exclusive_run_arn" {
   value = aws_cloudformation_stack.lockstep.outputs["ExclusiveRunStateMachineArn"]
 }
