@@ -28,8 +28,8 @@ def check(section, counted, path=FILE):
         path.write_text(_accepted(path.read_text(), section, committed, counted))
         return
     raise FigureError("\n".join([
-        f"[{section}] of benches/figures.toml is not what was counted:", *wrong,
-        "If that is intended, also where a figure got smaller: `make figures`, and say why in the commit."]))
+        f"[{section}] of benches/figures.toml differs from what was counted:", *wrong,
+        "If the change is intended, run `make figures` and say why in the commit, also for a smaller figure."]))
 
 
 def _section(path, section):

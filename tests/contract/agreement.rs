@@ -1,4 +1,4 @@
-//! Code, state machines, template and schema files say the same.
+//! The code agrees with the state machines, the template and the schema files.
 
 use lockstep::config::Key;
 use lockstep::contract::{ErrorName, EventKind, SOURCE};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All state machine definitions of the project.
+/// Returns all state machine definitions of the project, with their paths.
 fn definitions() -> Vec<(PathBuf, Value)> {
     let folder = repository().join("statemachines");
     let folders = [folder.clone(), folder.join("examples")];
@@ -28,12 +28,12 @@ fn definitions() -> Vec<(PathBuf, Value)> {
     all
 }
 
-/// The template of the stack.
+/// Returns the template of the stack.
 pub(crate) fn template() -> String {
     fs::read_to_string(repository().join("infra/template.yaml")).unwrap()
 }
 
-/// What is in it from the line `start` to the next blank line.
+/// Returns the text of the template from the line `start` to the next blank line.
 fn section(start: &str) -> String {
     let template = template();
     let (_, section) = template.split_once(start).expect(start);
@@ -105,7 +105,7 @@ fn errors_that_must_not_be_retried_come_first_in_every_call_of_a_lock_function()
             if !resource.contains(":lambda:invoke") {
                 return;
             }
-            // A resumed run waits for the end of its last attempt by retrying.
+            // A resumed run waits for the end of its last attempt by a Retry on LockHeld.
             let payload = object["Arguments"]["Payload"].as_str();
             let resumes = payload.is_some_and(|payload| payload.contains("'redrive'"));
             let first = &retriers[0];
@@ -154,7 +154,7 @@ fn committed_schemas_are_what_the_types_say() {
         let committed = fs::read_to_string(&path).unwrap_or_default();
         assert!(
             committed == schemas::text(&schema),
-            "{name} is old: run `make schemas`"
+            "{name} differs from the types: run `make schemas`"
         );
     }
 }

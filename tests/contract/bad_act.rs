@@ -1,4 +1,4 @@
-//! What operate and view refuse.
+//! The requests that operate and view refuse.
 
 use crate::bad_input::{NULL, cases};
 use crate::functions::Functions;

@@ -1,4 +1,4 @@
-//! What check-running-executions refuses.
+//! The requests that check-running-executions refuses.
 
 use crate::bad_input::{ARN, NULL, assert_refuses, cases};
 use crate::functions::Functions;

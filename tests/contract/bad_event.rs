@@ -1,16 +1,16 @@
-//! What the reaper refuses: all but the events of its rules and the call for a sweep.
+//! The events that the reaper refuses: all except those of its rules and the call for a sweep.
 
 use crate::bad_input::{Case, NULL, assert_refuses, cases, with};
 use crate::functions::Functions;
 use crate::scene::{assert_says, end_event, execution_event, task, task_event};
 use serde_json::{Value, json};
 
-/// The event of the end of a task under a grant that is not known.
+/// Returns the event of the end of a task under an unknown grant.
 fn stopped() -> Value {
     task_event("a", &task("t", 3, true), &json!({ "token": 7 }), "STOPPED")
 }
 
-/// Bad events of each kind: the good event, and what is bad in it.
+/// Returns a good event of each kind, with the cases that make it bad.
 fn bad_events() -> [(Value, Vec<Case<'static>>); 4] {
     let known = "Step Functions Execution Status Change";
     let sweeps = cases! {

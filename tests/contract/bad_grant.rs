@@ -1,12 +1,13 @@
-//! A receipt that is not one: heartbeat and release refuse it and leave the lease alone.
+//! Requests of heartbeat and release-lock with a wrong field: they are refused, and the lease does not
+//! change.
 
 use crate::bad_input::{ARN, Case, NULL, assert_refuses, cases};
 use crate::functions::{Answer, Functions};
 use crate::scene::merged;
 use serde_json::{Value, json};
 
-/// Checks that `call` refuses a grant with the fields of `more` and each of `cases`, and leaves the
-/// lease alone.
+/// Checks that `call` refuses a grant with the fields of `more` and each of `cases`, and that the lease does
+/// not change.
 async fn assert_lease_kept(
     call: impl AsyncFn(&Functions, Value) -> Answer,
     more: Value,
@@ -71,8 +72,8 @@ async fn release_lock_names_field_value_and_rule_and_leaves_the_lease_alone() {
     assert_lease_kept(Functions::release, succeeded, cases).await;
 }
 
-/// The workflow that sends them may be of the next version, after a rollback of the functions: a
-/// heartbeat that is refused for that would end a batch that works.
+/// After a rollback of the functions, a workflow of the next version may send fields that they do not know. A
+/// refused heartbeat would end a batch that works.
 #[tokio::test]
 async fn heartbeat_and_release_ignore_fields_that_they_do_not_know() {
     let functions = Functions::new();
@@ -89,7 +90,7 @@ async fn heartbeat_and_release_ignore_fields_that_they_do_not_know() {
     assert_eq!(released["status"], "released");
 }
 
-/// What can be wrong with a receipt.
+/// Returns the cases of a wrong receipt.
 fn grant_cases() -> Vec<Case<'static>> {
     cases! {
         "grant", NULL => "missing field `grant`";

@@ -1,12 +1,12 @@
-//! Bad input gets one clear error that names the field, the value and the rule; nothing is written.
+//! A bad request gets one error that names the field, the value and the rule, and writes nothing.
 
 use crate::functions::{Answer, Functions, key};
 use serde_json::{Value, json};
 
-/// In a table of [`cases`]: the field is missing.
+/// Stands for a missing field in a table of [`cases`].
 pub(crate) const NULL: Value = Value::Null;
 
-/// A table of bad values, one a line: the field, what it is set to, and what the error has to name.
+/// A table of bad values. Each line has the field, its value, and the parts that the error has to contain.
 macro_rules! cases {
     ($($field:expr, $value:expr => $($part:expr),+;)+) => {
         vec![$(($field, serde_json::json!($value), vec![$($part),+])),+]
@@ -17,7 +17,8 @@ pub(crate) use cases;
 
 pub(crate) const ARN: &str = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
 
-/// `base` with `field` (a path of at most two names) set to `value`, or removed for `null`.
+/// Returns `base` with `field` set to `value`, or removed if `value` is `null`. `field` is a path of one or
+/// two names.
 pub(crate) fn with(base: &Value, field: &str, value: Value) -> Value {
     let mut event = base.clone();
     let (parent, name) = match field.split_once('.') {
@@ -32,7 +33,7 @@ pub(crate) fn with(base: &Value, field: &str, value: Value) -> Value {
     event
 }
 
-/// Checks that `answer` is `InvalidRequest` and names all of `parts`.
+/// Checks that `answer` is `InvalidRequest`, contains all of `parts`, and is shorter than 700 bytes.
 pub(crate) fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
     let error = answer.expect_err(case);
     assert_eq!(
@@ -53,7 +54,7 @@ pub(crate) fn assert_invalid(answer: Answer, case: &str, parts: &[&str]) {
     );
 }
 
-/// Checks that `call` refuses `base` with each of `cases`, and leaves no trace of it.
+/// Checks that `call` refuses `base` with each of `cases`, and changes nothing.
 pub(crate) async fn assert_refuses(
     functions: &Functions,
     call: impl AsyncFn(&Functions, Value) -> Answer,
@@ -69,7 +70,7 @@ pub(crate) async fn assert_refuses(
     assert_eq!(traces(functions), before);
 }
 
-/// What the functions have done to the lock and beside it.
+/// Returns everything that the functions have written, published, stopped and ended.
 fn traces(functions: &Functions) -> impl PartialEq + std::fmt::Debug {
     let Functions {
         executions, tasks, ..

@@ -1,4 +1,4 @@
-//! What acquire-lock refuses of the fields for stale runs, paused locks and work.
+//! The values that acquire-lock refuses in the fields for stale runs, paused locks and work.
 
 use crate::bad_input::{NULL, assert_acquire_refuses, cases, with};
 use crate::bad_waiting::base;

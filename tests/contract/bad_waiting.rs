@@ -1,4 +1,4 @@
-//! What acquire-lock refuses of the fields for waiting.
+//! The values that acquire-lock refuses in the fields for waiting.
 
 use crate::bad_input::{ARN, assert_acquire_refuses, assert_invalid, cases};
 use crate::functions::{Functions, key};

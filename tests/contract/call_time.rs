@@ -1,4 +1,4 @@
-//! How long one call takes, whatever does not respond.
+//! One call ends in time, whatever service does not respond.
 
 use crate::bad_input::with;
 use crate::faulty::Faulty;
@@ -9,7 +9,7 @@ use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-/// `a` holds the lock on the terms of `more`, and has been dead for longer than its lease lasts.
+/// Returns the functions with `a` as the holder on the terms of `more`. `a` is dead, and its lease has ended.
 async fn dead(more: Value) -> Functions {
     let (functions, _) = Functions::held_with(&["a", "b"], more).await;
     functions.end("a", ExecutionEnd::Aborted);
@@ -20,14 +20,14 @@ async fn dead(more: Value) -> Functions {
 #[tokio::test]
 async fn an_answer_stands_if_the_table_is_silent_after_the_checks() {
     let functions = dead(json!({})).await;
-    // The decision on the request takes one write.
+    // The decision takes one request to the table. The checks that follow get no response.
     let table = Faulty::silent_after(&functions, 1);
     let start = functions.now();
 
     let answer = functions.acquire_on(&table, ask("b")).await.unwrap();
 
     assert_eq!(answer["status"], "skipped");
-    // Five seconds of checks, and the rest of the time for a newer decision.
+    // The checks take 5 s, and the rest is the time for a newer decision.
     assert_eq!(functions.now().millis_since(start), 5_800);
 }
 
@@ -41,7 +41,7 @@ async fn a_retry_checks_the_attempt_before_it_again_where_a_check_has_failed() {
     assert_eq!(functions.status(ask_with("b", retried)).await, "granted");
 }
 
-/// A skip would end the caller's retry without a run.
+/// The answer `skipped` would end the caller's retry without a run.
 #[tokio::test]
 async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
     let parent = json!({ "parent": execution("caller"), "waitForEnding": true });
@@ -49,7 +49,7 @@ async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
     for (more, expected) in [(parent, "Lockstep.Unavailable"), (alone, "skipped")] {
         for silent in [true, false] {
             let functions = dead(more.clone()).await;
-            // The decision on the request takes one write. The check has no response, or an error.
+            // The decision takes one request to the table. The check gets no response, or an error.
             let table = match silent {
                 true => Faulty::silent_after(&functions, 1),
                 false => Faulty::cut_off_after(&functions, 1),
@@ -63,8 +63,7 @@ async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
     }
 }
 
-/// Lambda ends a call after ten seconds. On the clock of these tests, time passes only in pauses and
-/// time limits.
+/// Lambda ends a call after 10 s. The clock of these tests advances only in pauses and in time limits.
 #[tokio::test]
 async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
     let replace = ask_with("b", json!({ "overlap": "replace", "taskToken": "token-1" }));
@@ -98,7 +97,8 @@ async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
     }
 }
 
-/// A holder whose renewing state waits, with a waiter behind it; its grant and its task.
+/// Returns the functions with a holder that has a heartbeat state and a waiter behind it, and a request with
+/// the holder's grant and its task to protect.
 async fn working() -> (Functions, Value) {
     let (functions, grant) = Functions::held(&["a", "b"]).await;
     functions.beat(&grant, "beat-1").await;
@@ -137,8 +137,9 @@ async fn a_heartbeat_and_a_release_end_in_time_whichever_service_gets_silent() {
                 let took = functions.now().millis_since(start);
                 assert!(took <= 9_000, "{case}: {took} ms");
                 if !table.is_silent() {
-                    // The permit is free, and the lease renewed. Of what follows, only the end of the heartbeat
-                    // state fails the release of a success.
+                    // The table has answered everything, so the lease is renewed or the permit is free. Of
+                    // the calls that follow, only the one that ends the heartbeat state fails the release of
+                    // a success.
                     let waits = call == "end" && ["Step Functions", "both"].contains(&silent);
                     assert_eq!(response.is_err(), waits, "{case}: {response:?}");
                     break;

@@ -1,4 +1,4 @@
-//! How operators call a holder or a waiter: by its name, by a part of it, or not at all.
+//! How an operator names a holder or a waiter: by the whole name, by a part of the name, or not at all.
 
 use crate::functions::Functions;
 use crate::operate::act;
@@ -12,7 +12,7 @@ fn evict(more: &Value) -> Value {
     )
 }
 
-/// The lock with the holders `monday` and `tuesday`, and the waiters `wednesday` and `thursday`.
+/// Returns the functions with the holders `monday` and `tuesday`, and the waiters `wednesday` and `thursday`.
 async fn crowded() -> Functions {
     let functions = Functions::running(&["monday", "tuesday", "wednesday", "thursday"]);
     for name in ["monday", "tuesday"] {
@@ -74,7 +74,8 @@ async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
     assert!(functions.events.published().is_empty());
 }
 
-/// Tables show the name behind the state machine, which may be the beginning of another.
+/// Tables show an execution by its name without the state machine. That name may be the beginning of another
+/// one.
 #[tokio::test]
 async fn a_name_counts_before_a_part_of_another() {
     for called in [execution("batch"), "batch".into()] {
@@ -125,7 +126,7 @@ async fn without_a_name_none_of_several_holders_is_evicted() {
     assert!(functions.executions.stops().is_empty());
 }
 
-/// The permit is freed while its work may run, so nothing but the whole name is clear enough.
+/// An abandoned permit is freed while the work may still run, so the operator has to give the whole name.
 #[tokio::test]
 async fn a_permit_is_abandoned_by_the_whole_name_only() {
     let (functions, _) = Functions::at_work(&["monday"]).await;

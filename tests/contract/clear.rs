@@ -1,4 +1,4 @@
-//! How operate ends a rest, and has a run key forgotten.
+//! The acts `clear-rest` and `forget`.
 
 use crate::bad_input::{NULL, assert_invalid, cases};
 use crate::faulty::Faulty;
@@ -11,7 +11,7 @@ fn tick(name: &str) -> Value {
     ask_with(name, json!({ "runKey": "tick-1" }))
 }
 
-/// `a` has succeeded under the run key.
+/// Returns the functions after `a` has succeeded under the run key.
 async fn succeeded() -> Functions {
     let functions = Functions::running(&["a", "b", "c"]);
     let grant = functions.granted_with(tick("a")).await;
@@ -23,7 +23,7 @@ fn forget() -> Value {
     act("forget", json!({ "lock": "nightly", "runKey": "tick-1" }))
 }
 
-/// The outcomes of the acts in the history of the lock.
+/// Returns the outcome and the note of each act in the history of the lock.
 async fn acts(functions: &Functions) -> Vec<Value> {
     let history = functions.history_page().await;
     let entries = history["entries"].as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! Locks that an operator paused or a stale holder froze.
+//! Locks that are paused by an operator, or frozen because of a stale holder.
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, assert_fails, assert_has, execution, status_of};
@@ -6,7 +6,7 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, Mode};
 use serde_json::{Value, json};
 
-/// The policy, the answer to a first run, and the answer to a second.
+/// Columns: the policy, the answer to the first run at a paused lock, and the answer to the second.
 pub(crate) const POLICIES: &str = r#"
     {}                                       | skipped    | skipped
     {"overlap": "fail"}                      | LockPaused | LockPaused
@@ -128,7 +128,7 @@ async fn a_frozen_lock_grants_nothing_and_says_how_to_clear_it() {
     assert!(functions.executions.ended().is_empty());
 }
 
-/// The event of its end was lost.
+/// The event of the end of the waiting execution was lost.
 #[tokio::test]
 async fn a_run_catches_up_in_the_place_of_one_whose_execution_has_ended() {
     let functions = Functions::running(&["a", "b"]);

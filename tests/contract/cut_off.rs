@@ -1,4 +1,4 @@
-//! An invocation that is cut off between its writes: the next one does what was left.
+//! An invocation that is cut off between two writes. The next one finishes its work.
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;
@@ -44,7 +44,8 @@ async fn an_acquire_that_was_cut_off_is_done_by_the_next_try() {
         if first.is_ok() && writes >= 2 {
             return;
         }
-        // The place is one write, the recovery another: without the second the run waits.
+        // The place in the queue is the first write, the recovery the second. If only the second fails, the
+        // run waits.
         let failed = first.err().map(|error| error.name().as_str());
         assert_eq!(failed, (writes == 0).then_some("Lockstep.Unavailable"));
         functions.acquire(waiting("b", "token-2")).await.unwrap();

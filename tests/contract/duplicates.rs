@@ -1,4 +1,4 @@
-//! Run keys: a run that brings one again is a duplicate of a success, or of a run that lives.
+//! Run keys: a run with the key of a success, or of a run that is alive, is a duplicate.
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;
@@ -6,7 +6,7 @@ use crate::scene::{ask_with, assert_has, merged};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The message `m`, brought to the execution called `name`, where there is room for many.
+/// Returns the request of the execution `name` for the message `m`, at a lock with free permits.
 fn message(name: &str) -> Value {
     ask_with(name, json!({ "permits": 3, "runKey": "m" }))
 }
@@ -32,7 +32,7 @@ async fn a_duplicate_of_a_holder_without_evidence_takes_its_place_once_its_lease
     );
 }
 
-/// The failed guard of the run key brings the run that has succeeded.
+/// The failed guard on the run key returns the run that succeeded.
 #[tokio::test]
 async fn a_duplicate_of_a_success_is_answered_without_a_read_and_changes_nothing() {
     for waited in [0, 120] {

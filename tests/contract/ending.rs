@@ -1,4 +1,4 @@
-//! A holder that is ending is waited for, and a redriven run waits for its last attempt.
+//! A retry waits for a holder that is ending, and a redriven run waits for the work of its last attempt.
 
 use crate::faulty::{Behind, Faulty};
 use crate::functions::Functions;
@@ -15,12 +15,12 @@ pub(crate) fn run_of(name: &str, more: Value) -> Value {
     ask_with(name, merged(work, &more))
 }
 
-/// The term of an attempt at what one caller asks for.
+/// Returns the term that all attempts of one caller share.
 fn parent() -> Value {
     json!({ "parent": execution("caller") })
 }
 
-/// The task of a run whose container exited with `code` by itself.
+/// Returns the stopped task of a run, whose container exited with `code` by itself.
 pub(crate) fn exited(code: i64) -> Task {
     Task {
         ended_by_itself: true,
@@ -41,7 +41,8 @@ fn resume(grant: &Value, name: &str, count: u64) -> Value {
     run_of(name, json!({ "redrive": redrive }))
 }
 
-/// `a` works in a task, on the terms of `more`, and `b` runs; with the grant of `a`.
+/// Returns the functions with `a` as the holder on the terms of `more`, whose task runs, and the grant of
+/// `a`. The execution `b` runs too.
 async fn working(more: &Value) -> (Functions, Value) {
     let functions = Functions::running(&["a", "b"]);
     let grant = functions.granted_with(run_of("a", more.clone())).await;
@@ -63,16 +64,23 @@ async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
             assert_eq!(answer["ending"], true, "{same}: {answer}");
         }
         assert_eq!(functions.holders("nightly").await, [execution("a")]);
-        assert!(!functions.tasks.stops().is_empty(), "its task is stopped");
+        assert!(
+            !functions.tasks.stops().is_empty(),
+            "the task of `a` is stopped"
+        );
     }
 }
 
 #[tokio::test]
 async fn an_acquire_waits_for_the_end_of_an_earlier_attempt_alone_a_second_between_two_checks() {
     let (key, none) = (json!({ "runKey": "tick" }), json!({}));
-    // What both ask for, whether the later one may wait, how long the earlier one has been silent
-    // and how many calls of DescribeExecution show it running; how long the answer takes, and
-    // whether it says that the earlier one is ending.
+    // Columns:
+    // - the terms of both runs,
+    // - whether the later run sets `waitForEnding`,
+    // - for how many seconds the earlier run has been silent,
+    // - how many calls of DescribeExecution still show the earlier run as running,
+    // - how many seconds the answer takes,
+    // - whether the answer says that the earlier run is ending.
     let cases = [
         (parent(), true, 0, 1, 1, true),
         (parent(), true, 0, 3, 3, true),
@@ -104,8 +112,8 @@ async fn an_acquire_waits_for_the_end_of_an_earlier_attempt_alone_a_second_betwe
     }
 }
 
-/// Its predecessor fails while the call waits for it to end: a delivery of the same tick would be dropped for a run that
-/// has not done the work.
+/// The earlier run fails while the call waits for its end. The answer `duplicate` would drop the tick,
+/// although no run has done the work.
 #[tokio::test]
 async fn an_acquire_that_waited_answers_by_what_the_lock_is_then() {
     let same = json!({ "runKey": "tick" });
@@ -118,8 +126,8 @@ async fn an_acquire_that_waited_answers_by_what_the_lock_is_then() {
     assert_eq!(answer["status"], "granted", "{answer}");
 }
 
-/// A heartbeat that was under way at the end, or a redrive that is not described yet, has renewed the
-/// lease.
+/// The lease was renewed after the end of the execution. The heartbeat may have been under way at that time,
+/// or belong to a redrive that DescribeExecution does not show yet.
 #[tokio::test]
 async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
     for same in [parent(), json!({ "runKey": "tick" })] {
@@ -134,13 +142,17 @@ async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
         functions.wait(31);
         let late = functions.acquire(ask).await.unwrap();
 
-        assert_ne!(status_of(&own), "Lockstep.Unavailable", "it does not wait");
+        assert_ne!(
+            status_of(&own),
+            "Lockstep.Unavailable",
+            "without `waitForEnding`"
+        );
         assert_fails(early, "Lockstep.Unavailable", &["a retry is safe"]);
         assert_eq!(late["ending"], true, "{same}: {late}");
     }
 }
 
-/// The run that waits may be an attempt in between that has died.
+/// The run in the queue may be an attempt in between that has died.
 #[tokio::test]
 async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
     for same in [parent(), json!({ "runKey": "tick" })] {
@@ -155,15 +167,18 @@ async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
         let answer = functions.acquire(retry).await.unwrap();
 
         assert_eq!(answer["ending"], true, "{same}: {answer}");
-        assert!(!functions.has_counted("Skipped"), "it waits");
+        assert!(
+            !functions.has_counted("Skipped"),
+            "a retry that waits is no skip"
+        );
     }
 }
 
-/// The attempt before it has ended, so nothing of it is waited for.
+/// The earlier attempt has ended, so the retry does not wait for it.
 #[tokio::test]
 async fn a_retry_behind_the_end_of_its_predecessor_is_a_run_like_any_other() {
     let rest = json!({ "minIntervalSeconds": 600 });
-    // What the attempt before asked for, whether another run came between, and what the message says.
+    // Columns: the terms of the earlier attempt, whether another run came between, and what the message says.
     for (more, comes_between, says) in [
         (json!({}), true, "is held by"),
         (rest, false, "rests until"),
@@ -195,7 +210,11 @@ async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
     let answer = functions.acquire(run_of("c", json!({}))).await.unwrap();
 
     assert_eq!(answer["status"], "skipped");
-    assert_eq!(answer.get("ending"), None, "b waits for that permit");
+    assert_eq!(
+        answer.get("ending"),
+        None,
+        "`b` gets the permit that becomes free"
+    );
 }
 
 #[tokio::test]
@@ -244,7 +263,7 @@ async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_
     }
 }
 
-/// A duplicate would end a caller's retry without a run.
+/// The answer `duplicate` would end the caller's retry without a run.
 #[tokio::test]
 async fn a_run_of_a_key_waits_while_the_work_that_yielded_is_being_stopped() {
     let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
@@ -264,7 +283,7 @@ async fn a_run_of_a_key_waits_while_the_work_that_yielded_is_being_stopped() {
 
     assert_eq!(at_work, "duplicate");
     assert_fails(stopping, "Lockstep.Unavailable", &["a retry is safe"]);
-    assert_eq!(own, "duplicate", "it does not wait");
+    assert_eq!(own, "duplicate", "without `waitForEnding`");
     assert_eq!(over, "granted");
 }
 
@@ -276,7 +295,8 @@ async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
         started_at: Some(started_at),
         ..task("t", 1, false)
     };
-    // A call that is late may meet the task of the next attempt.
+    // A task that has started within the clock skew of the call may belong to the next attempt, so the call
+    // does not stop it.
     functions.put_task("a", running(functions.now()));
     for _ in 0..=CLOCK_SKEW.get() {
         let late = functions.status(resume(&grant, "a", 1)).await;
@@ -345,7 +365,7 @@ async fn a_redrive_of_another_grant_is_refused_by_the_field() {
 
 #[tokio::test]
 async fn an_earlier_attempt_whose_check_failed_is_checked_again() {
-    // The first write is that of the request, which is refused; the second one that of the check.
+    // The first write is that of the request, which is refused. The second is the write of the check.
     for write in [2, u32::MAX] {
         let functions = Functions::running(&["a", "b"]);
         functions.granted_with(run_of("a", parent())).await;
@@ -363,7 +383,8 @@ async fn an_earlier_attempt_whose_check_failed_is_checked_again() {
 
 #[tokio::test]
 async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
-    // Whether the holder is ending, whether the run waits for that, and whether it is skipped.
+    // Columns: whether the holder is ending, whether the run sets `waitForEnding`, and whether it counts as
+    // skipped.
     let cases = [
         (true, true, false),
         (true, false, true),

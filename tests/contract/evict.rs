@@ -1,4 +1,4 @@
-//! How operate evicts holders and drops waiters.
+//! The acts `evict` and `drop-waiter`.
 
 use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
@@ -39,7 +39,7 @@ async fn a_heartbeat_meanwhile_keeps_a_run_that_had_ended_but_not_one_that_is_ev
     for (force, expected) in [(true, "stopping"), (false, "Lockstep.LockHeld")] {
         let (functions, grant) = Functions::held(&["a"]).await;
         functions.end("a", ExecutionEnd::Aborted);
-        // DescribeExecution may lag behind a redrive for a minute.
+        // After 120 s, the end counts even if DescribeExecution lags a minute behind a redrive.
         functions.wait(120);
         let table = Faulty::behind_a_read(&functions, grant, Behind::Renewed);
         let evict = merged(evict("a"), &json!({ "force": force }));
@@ -159,7 +159,11 @@ async fn an_evicted_run_is_stopped_before_its_permit_is_free_by_the_next_call_or
 
         assert_eq!(status_of(&stopping), "stopping");
         assert_eq!(functions.now().millis_since(began), 20_000);
-        assert_eq!(functions.executions.stops().len(), 1, "one stop in 20 s");
+        assert_eq!(
+            functions.executions.stops().len(),
+            1,
+            "one StopExecution in 20 s"
+        );
         assert_eq!(functions.tasks.stops().len(), 1);
         assert_eq!(functions.output("token-b"), None, "its task still runs");
         let late = functions.try_beat(&grant, "token-a").await;
@@ -251,7 +255,7 @@ async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_
     assert_eq!(item.unwrap(), None);
 }
 
-/// The event is the release's, since no check has seen the end.
+/// No check has seen the end of the run, so its release publishes the event.
 #[tokio::test]
 async fn an_evicted_run_that_releases_its_permit_itself_is_reported_as_evicted() {
     let (functions, grant) = Functions::at_work(&["a"]).await;
@@ -281,7 +285,10 @@ async fn a_permit_is_abandoned_only_by_force_and_after_a_vain_stop() {
 
     let without_force = functions.operate(unforced).await;
     let before_a_stop = functions.operate(abandon.clone()).await;
-    assert!(functions.tasks.stops().is_empty(), "no permit is free yet");
+    assert!(
+        functions.tasks.stops().is_empty(),
+        "a refused act stops nothing"
+    );
     let stopping = functions.operate(evict_by_force("a")).await;
     assert_eq!(functions.output("token-b"), None, "its task still runs");
     let abandoned = functions.operate(abandon).await;

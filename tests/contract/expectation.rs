@@ -1,4 +1,4 @@
-//! A batch that is expected to succeed every night, minute by minute as its sweeps come.
+//! A batch that is expected to succeed every night, with a sweep every ten minutes.
 
 use crate::ending::{exited, run_of};
 use crate::functions::Functions;
@@ -7,12 +7,12 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, Seconds};
 use serde_json::{Value, json};
 
-/// A day and an hour for the change of the clocks and an hour for a slow run.
+/// The expectation in seconds: a day, one hour for the change of the clocks, and one hour for a slow run.
 const EVERY: u64 = 26 * 3600;
 
 /// The batch of one night.
 enum Night {
-    /// It succeeds after so many hours.
+    /// It succeeds after this number of hours.
     Succeeds(u64),
     Fails,
     /// Nothing starts it.
@@ -24,7 +24,7 @@ async fn start(functions: &Functions, name: &str) -> Value {
     functions.granted_with(ask_with(name, fields)).await
 }
 
-/// Waits for so many hours, with a sweep each ten minutes.
+/// Waits for `hours` hours, with a sweep every ten minutes.
 async fn hours(functions: &Functions, hours: u64) {
     for _ in 0..hours * 6 {
         functions.wait(600);
@@ -32,7 +32,7 @@ async fn hours(functions: &Functions, hours: u64) {
     }
 }
 
-/// One night and the day after it, which has so many hours.
+/// Carries out the batch of one night, and waits until `length` hours after its start.
 async fn night(functions: &Functions, name: &str, night: Night, length: u64) {
     let mut left = length;
     match night {
@@ -85,7 +85,7 @@ async fn a_night_that_fails_or_is_not_started_is_missing_once_until_the_next_suc
         night(&functions, "run-4", Night::Succeeds(0), 24).await;
         let again = functions.shown().await;
 
-        assert_eq!(missing(&functions), 1, "{case}: once");
+        assert_eq!(missing(&functions), 1, "{case}: reported once");
         assert_eq!(late["lastSuccessAt"], "2026-03-01T06:00:00Z", "{case}");
         assert_eq!(late["missingSince"], "2026-03-02T08:00:00Z", "{case}");
         assert!(late.get("expectedBy").is_none(), "{case}: {late}");
@@ -175,7 +175,7 @@ async fn runs_are_counted_by_how_they_ended_and_queues_by_their_length() {
     }
 }
 
-/// All values of a metric.
+/// Returns all values of a metric.
 fn values(functions: &Functions, metric: &str) -> Vec<f64> {
     let lines = functions.metrics.all();
     let values = lines.iter().filter_map(|line| line.get(metric));
@@ -219,10 +219,10 @@ async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registrati
         functions.queue(&[name]).await;
         functions.wait(3);
     }
-    // It goes first, once the task of the holder has stopped, and has waited for less.
+    // `r` is first in the queue, although it has waited for less time than the others.
     let replaces = json!({ "overlap": "replace", "taskToken": "token-r" });
     functions.acquire(ask_with("r", replaces)).await.unwrap();
-    // The lock is due when its holder has been silent for long.
+    // The lock is due only when its holder has been silent for a long time.
     functions.wait(111);
 
     functions.sweep().await;
@@ -243,6 +243,6 @@ async fn a_held_lock_that_the_sweep_checks_is_not_missing_before_its_time() {
     functions.wait(30);
     let report = functions.sweep().await;
 
-    assert_eq!(report["locks"], 1, "it was checked");
+    assert_eq!(report["locks"], 1, "the sweep checked the lock");
     assert_eq!(missing(&functions), 0);
 }

@@ -1,4 +1,4 @@
-//! Which failed runs are messages, and what these say.
+//! Which failed runs become messages of the topic, and what the messages say.
 
 use crate::faulty::Faulty;
 use crate::functions::{Answer, Functions};
@@ -8,7 +8,7 @@ use lockstep::domain::ExecutionEnd;
 use lockstep::events::EventDetail;
 use serde_json::{Value, json};
 
-/// The end of a failed run, with the error and the cause that its machine reports.
+/// Returns the end of a failed run, with the error and the cause that its state machine reports.
 fn failure() -> Value {
     let task = json!({
         "TaskArn": "arn:aws:ecs:eu-west-1:123456789012:task/batch/4f0c",
@@ -20,12 +20,13 @@ fn failure() -> Value {
 }
 
 impl Functions {
-    /// The end of the run that `grant` began.
+    /// Releases `grant` with the fields of `end`, and returns the answer.
     async fn end_run(&self, grant: &Value, end: &Value) -> Answer {
         self.release(merged(json!({ "grant": grant }), end)).await
     }
 
-    /// An execution that `more` says more of runs and fails. It had a heartbeat state, as each has.
+    /// Carries out a run of the execution `name` on the terms of `more`. The run sends a heartbeat and fails
+    /// with `end`.
     async fn fails(&self, name: &str, more: Value, end: &Value) {
         let grant = self.granted_with(ask_with(name, more)).await;
         let beat = json!({ "grant": grant, "taskToken": format!("beat-{name}") });
@@ -34,7 +35,7 @@ impl Functions {
         self.wait(5);
     }
 
-    /// The kinds of all events that are messages of the topic.
+    /// Returns the kinds of all events that become messages of the topic.
     fn told(&self) -> Vec<EventKind> {
         let published = self.events.published().into_iter();
         let told = published.filter(|event| {
@@ -43,7 +44,7 @@ impl Functions {
         told.map(|event| event.kind).collect()
     }
 
-    /// The details of all events *Run Failed*.
+    /// Returns the details of all events *Run Failed*.
     fn failures(&self) -> Vec<Value> {
         let published = self.events.published().into_iter();
         let failed = published.filter(|event| event.kind == EventKind::RunFailed);
@@ -68,7 +69,7 @@ async fn a_failed_run_is_one_message_with_its_error_and_a_short_cause() {
     assert_eq!(
         functions.events.kinds(),
         [EventKind::RunFailed],
-        "a repeated release"
+        "a repeated release publishes nothing"
     );
     let short = "container app exited with 3; Essential container in task exited";
     assert_has(
@@ -100,10 +101,10 @@ async fn only_a_failure_that_a_run_reports_is_a_message() {
     let process = json!({ "outcome": "failed", "failure": { "cause": "exit code 1" } });
     for (request, end, expected) in [
         (by_holder(&execution("a")), &failure(), 1),
-        // A definition that is older than the field.
+        // A definition from before the field `failure`.
         (by_holder(&execution("a")), &older, 1),
         (by_holder("host:a"), &process, 1),
-        // A worker: SQS delivers the message again.
+        // A worker reports no failure, because SQS delivers the message again.
         (by_holder("host:a"), &older, 0),
         (
             by_holder(&execution("a")),
@@ -262,7 +263,7 @@ async fn each_failed_attempt_is_one_message_whoever_sees_its_end_first() {
                     Dies => functions.end("a", ExecutionEnd::Failed),
                     Reaper => drop(functions.reap_end("a", "FAILED").await),
                     Silence => {
-                        // A silent holder is suspect first.
+                        // The first sweep marks the silent holder as a suspect.
                         for seconds in [1_000, 200] {
                             functions.wait(seconds);
                             functions.sweep().await;
@@ -355,5 +356,5 @@ async fn a_history_without_a_response_leaves_out_the_attempt_alone() {
             return;
         }
     }
-    panic!("the history was never asked for");
+    panic!("no request for the history went without a response");
 }

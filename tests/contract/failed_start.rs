@@ -1,4 +1,4 @@
-//! A woven workflow whose RunTask failed: ECS may have started the task.
+//! A woven workflow whose call of RunTask failed. ECS may have started the task all the same.
 
 use crate::functions::Functions;
 use crate::scene::{arn, ask_with, task, work};
@@ -8,7 +8,7 @@ use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-/// Execution `a`, a woven workflow, holds the lock.
+/// Returns the functions with the woven workflow `a` as the holder, and its grant.
 async fn woven() -> (Functions, Value) {
     let functions = Functions::running(&["a", "b"]);
     let own = json!({ "work": { "states": true } });
@@ -16,7 +16,7 @@ async fn woven() -> (Functions, Value) {
     (functions, grant)
 }
 
-/// A state of `a` has called RunTask at `called_at`, and saw no end of a task.
+/// Records that a state of `a` called RunTask at `called_at`, and has failed now without the end of a task.
 fn leave_start(functions: &Functions, called_at: Timestamp) {
     let start = FailedStart {
         tasks: work(),
@@ -27,7 +27,8 @@ fn leave_start(functions: &Functions, called_at: Timestamp) {
     functions.executions.fail_start(&arn("a"), start);
 }
 
-/// The woven states of execution `a` have failed with an error of RunTask, whose task may run.
+/// Returns the functions after the woven states of `a` failed with an error of RunTask and released with
+/// `stopping`, and the grant of `a`. The execution still runs.
 async fn failed_states() -> (Functions, Value) {
     let (functions, grant) = woven().await;
     let called_at = functions.now();
@@ -38,14 +39,14 @@ async fn failed_states() -> (Functions, Value) {
     (functions, grant)
 }
 
-/// A woven workflow has failed with an error of RunTask, whose task may run.
+/// Returns the functions after the execution `a` failed with an error of RunTask, and the grant of `a`.
 async fn failed_start() -> (Functions, Value) {
     let (functions, grant) = failed_states().await;
     functions.end("a", ExecutionEnd::Failed);
     (functions, grant)
 }
 
-/// Puts the task `t` into the group of the call that failed.
+/// Puts the task `name` into the group of the call that failed.
 fn put(functions: &Functions, name: &str, created_at: Timestamp, stopped: bool) {
     let task = Task {
         created_at: Some(created_at),
@@ -75,11 +76,14 @@ async fn a_woven_run_keeps_its_permit_while_a_task_of_its_failed_start_runs() {
     assert_eq!(held, [1, 1, 1]);
     assert!(functions.holders("nightly").await.is_empty());
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
-    assert!(functions.tasks.stops().is_empty(), "it may be of others");
+    assert!(
+        functions.tasks.stops().is_empty(),
+        "the task may belong to another run"
+    );
     assert!(!functions.has_published(EventKind::EvidenceMissing));
 }
 
-/// A Retry of the author's own around the woven states asks again, in the same execution.
+/// A Retry that the author wrote around the woven states acquires again, in the same execution.
 #[tokio::test]
 async fn a_retry_in_its_own_execution_waits_for_the_task_of_the_failed_start() {
     let (functions, grant) = failed_states().await;
@@ -102,7 +106,7 @@ async fn a_retry_in_its_own_execution_waits_for_the_task_of_the_failed_start() {
     assert!(next["token"].as_u64() > grant["token"].as_u64(), "{next}");
 }
 
-/// A workflow may catch the failure of its guarded states, and run a task behind them.
+/// A workflow may catch the failure of its guarded states, and run a task after them.
 #[tokio::test]
 async fn a_task_behind_the_guarded_states_keeps_no_permit() {
     for (since, held) in [(0, 1), (5, 0)] {

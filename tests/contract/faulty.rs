@@ -1,4 +1,4 @@
-//! A table that fails, or takes its time.
+//! A table that fails, is slow, or does not respond.
 
 use crate::functions::{Functions, key};
 use lockstep::clock::ManualClock;
@@ -20,23 +20,25 @@ pub(crate) struct Faulty<'a> {
     clock: &'a ManualClock,
     /// The record of this lock cannot be read.
     corrupt: Option<LockKey>,
-    /// So many writes succeed, and none after them.
+    /// The number of writes that still succeed. All later writes fail.
     writes: AtomicU32,
-    /// A read of a record takes so long.
+    /// The time that a read of a record or of a history takes.
     read_takes: Duration,
-    /// The sweep's index still names this lock.
+    /// The index of the sweep still has an old entry of this lock.
     old_entry: Option<LockKey>,
-    /// So many entries of its first shard cannot be read, and so many runs of each page of a history.
+    /// The number of unreadable entries in shard 0 of the sweep's index, and of unreadable runs in each page
+    /// of a history.
     unreadable: usize,
-    /// The shards of that index that were read, in order.
+    /// The shards of the sweep's index that were read, in order.
     shards: Mutex<Vec<u8>>,
     /// What happens to a grant right after the next read of a record.
     behind: Mutex<Option<(&'a Functions, Value, Behind)>>,
     /// The number of the write that fails, from 1; 0 for none.
     failing: u32,
-    /// Writes so far.
+    /// The number of writes so far.
     written: AtomicU32,
-    /// So many requests but those to the sweep's index get a response, and none after them.
+    /// The number of requests that still get a response. Requests for due locks, lists of locks, acts and the
+    /// mode of new locks do not count and always get one.
     responses: AtomicU32,
     /// Whether a request got no response.
     is_silent: AtomicBool,
@@ -44,7 +46,7 @@ pub(crate) struct Faulty<'a> {
     damaged: Option<WaiterId>,
 }
 
-/// What happens to a grant behind a read.
+/// What happens to a grant right after a read.
 #[derive(Clone, Copy)]
 pub(crate) enum Behind {
     Released,
@@ -72,7 +74,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// The side item of `waiter` cannot be read.
+    /// Returns a table in which the side item of `waiter` cannot be read.
     pub(crate) fn damaged_waiter(functions: &'a Functions, waiter: WaiterId) -> Self {
         Self {
             damaged: Some(waiter),
@@ -80,7 +82,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// This happens to `grant` right after the next read of a record.
+    /// Returns a table in which `what` happens to `grant` right after the next read of a record.
     pub(crate) fn behind_a_read(functions: &'a Functions, grant: Value, what: Behind) -> Self {
         Self {
             behind: Mutex::new(Some((functions, grant, what))),
@@ -88,7 +90,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// The write with this number, from 1, fails.
+    /// Returns a table in which the write with this number, from 1, fails.
     pub(crate) fn failing(functions: &'a Functions, write: u32) -> Self {
         Self {
             failing: write,
@@ -96,12 +98,12 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// The shards of the sweep's index that were read, in order.
+    /// Returns the shards of the sweep's index that were read, in order.
     pub(crate) fn shards(&self) -> Vec<u8> {
         self.shards.lock().unwrap().clone()
     }
 
-    /// The record of `lock` is of a version that this one cannot read.
+    /// Returns a table in which the record of `lock` cannot be read.
     pub(crate) fn corrupt(functions: &'a Functions, lock: &str) -> Self {
         Self {
             corrupt: Some(key(lock)),
@@ -109,7 +111,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// The caller is cut off after so many writes.
+    /// Returns a table in which all writes after the first `writes` ones fail, as if the caller were cut off.
     pub(crate) fn cut_off_after(functions: &'a Functions, writes: u32) -> Self {
         Self {
             writes: writes.into(),
@@ -117,7 +119,8 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// So many requests but those to the sweep's index get a response, and none after them.
+    /// Returns a table in which only the first `responses` requests get a response. Requests for due locks,
+    /// lists of locks, acts and the mode of new locks do not count and always get one.
     pub(crate) fn silent_after(functions: &'a Functions, responses: u32) -> Self {
         Self {
             responses: responses.into(),
@@ -125,7 +128,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// Whether a request got no response.
+    /// Returns whether a request got no response.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::SeqCst)
     }
@@ -137,7 +140,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// The sweep's index still names `lock`.
+    /// Returns a table in which the sweep's index still has an old entry of `lock`.
     pub(crate) fn old_entry(functions: &'a Functions, lock: &str) -> Self {
         Self {
             old_entry: Some(key(lock)),
@@ -145,7 +148,8 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// So many entries of the sweep's index cannot be read, and so many runs of each page of a history.
+    /// Returns a table in which `unreadable` entries of the sweep's index cannot be read, and as many runs of
+    /// each page of a history.
     pub(crate) fn unreadable_entries(functions: &'a Functions, unreadable: usize) -> Self {
         Self {
             unreadable,
@@ -153,7 +157,7 @@ impl<'a> Faulty<'a> {
         }
     }
 
-    /// A read of a record takes so long.
+    /// Returns a table in which a read of a record or of a history takes `read_takes`.
     pub(crate) fn slow(functions: &'a Functions, read_takes: Duration) -> Self {
         Self {
             read_takes,
@@ -279,7 +283,7 @@ impl LockIndex for Faulty<'_> {
     }
 }
 
-/// Takes one of what is left; whether there was none.
+/// Decrements `left`. Returns `true` if it was 0.
 fn spent(left: &AtomicU32) -> bool {
     let order = Ordering::SeqCst;
     let spend = |left: u32| left.checked_sub(1);

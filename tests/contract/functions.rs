@@ -1,5 +1,5 @@
-//! The functions as a caller sees them: JSON in, JSON or a named error out. Table, Step Functions,
-//! ECS and the event bus are in memory, so that all they were asked can be checked.
+//! The functions as a caller sees them: JSON in, and JSON or a named error out. The table, Step Functions,
+//! ECS and the event bus are in memory, so that tests can check every request to them.
 
 use crate::schema::assert_keeps_schema;
 use lockstep::clock::{Clock, ManualClock};
@@ -35,11 +35,11 @@ pub(crate) struct Functions {
     pub(crate) tasks: MemoryTasks,
     pub(crate) events: MemoryEvents,
     pub(crate) metrics: Lines,
-    /// Whether the start and the end of each run are events.
+    /// Whether the start and the end of each run are published as events.
     pub(crate) run_events: bool,
 }
 
-/// Metric lines, kept.
+/// The metric lines that were written.
 #[derive(Default)]
 pub(crate) struct Lines(Mutex<Vec<String>>);
 
@@ -70,14 +70,14 @@ type InMemory<'a, S> = (
     &'a Lines,
 );
 
-/// How long these functions remember an ended run.
+/// The retention of these functions.
 pub(crate) const RETENTION: Retention = Retention {
     history: Seconds::of(172_800),
     run_keys: Seconds::of(86_400),
 };
 
 impl Functions {
-    /// All functions, at 2026-03-01T06:00:00Z.
+    /// Returns the functions with an empty table, at 2026-03-01T06:00:00Z.
     pub(crate) fn new() -> Self {
         Self {
             store: MemoryStore::default(),
@@ -161,7 +161,7 @@ impl Functions {
         checked("operate", &event, answer)
     }
 
-    /// Carries out a command that no function offers, and what it leads to.
+    /// Carries out a command directly, with the effects that remain after its commit.
     pub(crate) async fn command(&self, lock: &str, command: Command) -> Outcome {
         let deps = self.deps_on(&self.store);
         deps.execute(&key(lock), &command).await.unwrap()
@@ -179,7 +179,7 @@ impl Functions {
         self.store.load(&key(lock)).await.unwrap()
     }
 
-    /// Who holds `lock`, oldest grant first.
+    /// Returns the holders of `lock`, oldest grant first.
     pub(crate) async fn holders(&self, lock: &str) -> Vec<String> {
         let record = self.record(lock).await;
         let holders = record.map(|record| record.oldest_first());
@@ -187,7 +187,7 @@ impl Functions {
         holders.map(|(holder, _)| holder.to_string()).collect()
     }
 
-    /// What the history of the receipt's lock has of its run.
+    /// Returns the run of `grant` in the history of its lock.
     pub(crate) fn run_of(&self, grant: &Value) -> Option<Run> {
         let token = grant["token"].as_u64().expect("a receipt has a token");
         let id = RunId::Token(FencingToken::from_number(token));
@@ -195,25 +195,25 @@ impl Functions {
         items.runs.remove(&id)
     }
 
-    /// The marker of a run key.
+    /// Returns the marker of a run key.
     pub(crate) fn marker(&self, lock: &str, run_key: &str) -> Option<Run> {
         let id = RunId::Key(RunKey::new(run_key).unwrap());
         self.store.items(&key(lock)).runs.remove(&id)
     }
 
-    /// What the state of `token` was ended with, if it was.
+    /// Returns the output with which the state of `token` was ended. Returns `None` if it was not ended.
     pub(crate) fn output(&self, token: &str) -> Option<Value> {
         let output = self.executions.output(&task_token(token))?;
         Some(serde_json::from_str(&output).expect("an output is JSON"))
     }
 
-    /// A grant of `lock` to `holder`, as its receipt.
+    /// Acquires `lock` for `holder`, and returns the receipt of the grant.
     pub(crate) async fn granted(&self, lock: &str, holder: &str) -> Value {
         self.granted_with(json!({ "lock": lock, "holder": holder }))
             .await
     }
 
-    /// The receipt of the grant that `request` asks for.
+    /// Sends `request` to acquire-lock, and returns the receipt of the grant.
     pub(crate) async fn granted_with(&self, request: Value) -> Value {
         let answer = self.acquire(request).await.unwrap();
         assert_eq!(answer["status"], "granted", "{answer}");
@@ -229,7 +229,8 @@ pub(crate) fn task_token(token: &str) -> TaskToken {
     TaskToken::new(token).unwrap()
 }
 
-/// Every event of every test keeps its schema and says to a person what to do.
+/// Checks every event of every test: it keeps its schema, has a holder unless it is about the lock itself,
+/// and has a reason and an advice.
 impl Drop for Functions {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -255,7 +256,7 @@ impl Drop for Functions {
     }
 }
 
-/// A request that is answered keeps its schema, and so does the answer.
+/// Checks that an answered request and its answer keep their schemas, and returns the answer.
 fn checked<T: Serialize>(function: &str, request: &Value, answer: Result<T, Error>) -> Answer {
     let answer = serde_json::to_value(answer?).unwrap();
     assert_keeps_schema(&format!("{function}.request.json"), request);

@@ -1,4 +1,5 @@
-//! The glossary names what the code has, and the table of log events the events that are logged.
+//! The glossary names the metrics, events and request fields of the code, and docs/log-events.md lists the
+//! events that the sources log.
 
 use lockstep::contract::EventKind;
 use lockstep::telemetry::{Metric, StackMetric};
@@ -13,13 +14,13 @@ fn document(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every word between backticks.
+/// Returns every word between backticks.
 fn quoted(text: &str) -> BTreeSet<&str> {
     let parts = text.split('`').skip(1).step_by(2);
     parts.flat_map(|part| part.split(['.', ' ', '='])).collect()
 }
 
-/// The names of an object's fields in a schema.
+/// Returns the names of the fields in the schema of an object.
 fn fields(schema: &Value) -> BTreeSet<String> {
     let properties = schema["properties"].as_object();
     properties
@@ -56,7 +57,8 @@ fn the_glossary_has_every_field_of_a_request_for_a_lock() {
     }
 }
 
-/// The event names in the log calls of the sources.
+/// Adds to `found` the `event` of each log call in the sources of `folder`. Panics if the event is not its
+/// first field.
 fn logged(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

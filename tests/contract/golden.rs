@@ -1,20 +1,21 @@
-//! Requests of executions in flight: those that the definitions of any version have sent are read, and answered.
+//! Requests of executions in flight: the functions answer the requests that the definitions of every version
+//! send.
 
 use crate::functions::Functions;
 use crate::scene::{assert_has, merged};
 use lockstep::domain::{Execution, ExecutionArn};
 use serde_json::{Value, json};
 
-/// Each request that a definition has sent, with its state and its function.
+/// The requests that definitions have sent, each with its state and its function.
 const REQUESTS: &str = include_str!("golden_requests.jsonl");
 
-/// The holder that the requests name.
+/// Returns the holder that the requests name.
 fn holder() -> ExecutionArn {
     let holder = "arn:aws:states:eu-west-1:1:execution:exclusive-run:one";
     ExecutionArn::new(holder.into()).expect("an execution")
 }
 
-/// The request under a grant of these functions, where it names one.
+/// Returns the request with the token of a fresh grant in place of each token that it names.
 async fn under_grant(functions: &Functions, mut request: Value) -> Value {
     for pointer in ["/grant", "/redrive/grant"] {
         let Some(kept) = request.pointer_mut(pointer) else {

@@ -1,4 +1,5 @@
-//! Holders that are ECS tasks: a task that has stopped is evidence, and needs no end of a lease.
+//! Holders that are ECS tasks: a task that has stopped is evidence, so its permit is freed before the lease
+//! ends.
 
 use crate::functions::Functions;
 use crate::scene::{LATE, assert_has, assert_says, merged, task, work};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 const GROUP: &str = "service:worker";
 
-/// The job of the task called `name`, as the holder that it is.
+/// Returns the holder that a job in the task `name` is.
 fn job(name: &str) -> String {
     format!("{}#{name}-4711/a1b2c3d4e5f6", task(name, 1, false).arn)
 }
@@ -18,12 +19,12 @@ fn ask(name: &str) -> Value {
     json!({ "lock": "nightly", "holder": job(name) })
 }
 
-/// A job of the task called `a` holds the lock, and its heartbeat is late.
+/// Returns the functions with a job of the task `a` as the holder, whose heartbeat is late, and its grant.
 async fn late() -> (Functions, Value) {
     late_with(json!({})).await
 }
 
-/// The same, on the terms of `more`.
+/// Returns the same as [`late`], with a holder on the terms of `more`.
 async fn late_with(more: Value) -> (Functions, Value) {
     let functions = Functions::new();
     functions.tasks.put(&work(), GROUP, task("a", 1, false));
@@ -37,10 +38,13 @@ async fn the_job_of_a_task_makes_way_when_its_task_has_stopped_or_its_lease_is_o
     use RunOutcome::{Lost, Recovered};
     let (none, message) = (json!({}), json!({ "permits": 100, "runKey": "m-1" }));
     let in_time = 62 - LATE;
-    // Whether its task has stopped, and whether ECS describes it; how long the job is late; how its
-    // run ended if it made way, and on what evidence.
+    // Columns: the case, the terms, whether the task has stopped, whether DescribeTasks may be called, how
+    // many more seconds pass, and the outcome and the evidence of the run if its permit was taken.
     let stopped = Some((Recovered, "its task has stopped"));
-    let expired = Some((Lost, "the lease expired, although the task is still running"));
+    let expired = Some((
+        Lost,
+        "the lease expired, although the task is still running",
+    ));
     let hidden = Some((Lost, "the task could not be described: "));
     for (case, more, stops, is_described, waited, expected) in [
         ("stopped", &none, true, true, 0, stopped),
@@ -64,7 +68,7 @@ async fn the_job_of_a_task_makes_way_when_its_task_has_stopped_or_its_lease_is_o
         let answer = functions.acquire(merged(ask("b"), more)).await.unwrap();
 
         let stops = functions.tasks.stops();
-        assert!(stops.is_empty(), "{case}: it may have other work");
+        assert!(stops.is_empty(), "{case}: the task may have other work");
         let Some((outcome, evidence)) = expected else {
             assert_eq!(answer["status"], "skipped", "{case}");
             assert_eq!(functions.record("nightly").await, before, "{case}");

@@ -1,5 +1,5 @@
-//! One lock, one run after the other: grant, renewal, release, run key, and that only the holder, under
-//! its token, renews and releases.
+//! One lock and one run after the other: grant, renewal and release. Only the holder can renew and release,
+//! under its fencing token.
 
 use crate::functions::Functions;
 use crate::scene::{ask, assert_fails, assert_has};
@@ -20,7 +20,11 @@ async fn a_heartbeat_sets_the_length_of_the_lease_and_the_time_to_the_next() {
 
     assert_eq!(long["expiresAt"], longer["expiresAt"]);
     assert_eq!(longer["heartbeatSeconds"], 99);
-    assert_eq!(plain["expiresAt"], functions.time_in(300), "it keeps both");
+    assert_eq!(
+        plain["expiresAt"],
+        functions.time_in(300),
+        "a plain heartbeat keeps the lease and the interval"
+    );
     assert_eq!(shown().await["heartbeatSeconds"], 99);
 }
 
@@ -51,7 +55,7 @@ async fn a_release_ends_its_state_and_frees_its_permit_exactly_once_and_a_late_b
     assert_has(&fourth, json!({ "status": "skipped", "held": 2 }));
 }
 
-/// Its state machine was deleted and created again.
+/// The state machine was deleted and created again.
 #[tokio::test]
 async fn an_execution_under_a_reused_arn_gets_the_earlier_grant() {
     let (functions, grant) = Functions::held(&["a"]).await;

@@ -1,4 +1,4 @@
-//! A task that no run answers for: RunTask was accepted and its response lost, or a stop failed.
+//! A task whose run has ended: the response of RunTask was lost, or a stop of the task failed.
 
 use crate::functions::Functions;
 use crate::scene::{ask, assert_says, execution, task, task_event};
@@ -8,7 +8,8 @@ use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
 use serde_json::{Value, json};
 
-/// The execution has ended, and a task of its group runs.
+/// Returns the functions with `a` as the holder, and its grant. The execution `a` has ended, and a task of
+/// its group runs.
 async fn orphaned() -> (Functions, Value) {
     let (functions, grant) = Functions::at_work(&["a", "b"]).await;
     functions.end("a", ExecutionEnd::Failed);
@@ -28,7 +29,7 @@ async fn it_is_stopped_and_the_permit_is_free_once_it_has() {
     assert_eq!(json!([first["freed"], second["freed"]]), json!([0, 1]));
     assert_eq!(between, [execution("a")]);
     assert_eq!(functions.tasks.stops()[0].task_arn, stopped.arn);
-    assert_eq!(functions.executions.stops(), [], "it has ended");
+    assert_eq!(functions.executions.stops(), [], "the execution has ended");
     assert!(functions.holders("nightly").await.is_empty());
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
     let reason = functions.event(EventKind::RunStopped).reason;

@@ -1,4 +1,4 @@
-//! The contract: what goes in, what comes out, and that all who speak it agree.
+//! Tests of the contract: the requests, the answers, and the agreement of all components on both.
 
 mod agreement;
 mod bad_act;

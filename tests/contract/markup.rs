@@ -1,6 +1,7 @@
-//! Reads the pages of the widget strictly, and refuses what a page must not contain.
+//! Parses the pages of the widget strictly, and refuses any element or attribute that a page must not
+//! contain.
 
-/// Elements that pages may have: those of AWS's samples of custom widgets.
+/// The elements that a page may have: those of AWS's samples of custom widgets.
 const ELEMENTS: [&str; 23] = [
     "a",
     "b",
@@ -27,7 +28,7 @@ const ELEMENTS: [&str; 23] = [
     "tr",
 ];
 
-/// Attributes that they may have. None of them loads or runs anything.
+/// The attributes that an element may have. None of them loads or runs anything.
 const ATTRIBUTES: [&str; 18] = [
     "action",
     "class",
@@ -57,7 +58,7 @@ const VOID: [&str; 1] = ["input"];
 pub(crate) struct Element {
     pub(crate) name: String,
     pub(crate) attributes: Vec<(String, String)>,
-    /// The text in it and in what it contains, unescaped.
+    /// The unescaped text of the element and of the elements in it.
     pub(crate) text: String,
 }
 
@@ -68,7 +69,7 @@ impl Element {
     }
 }
 
-/// The elements of `page`. Panics at what only a lenient parser reads.
+/// Returns the elements of `page`. Panics at anything that only a lenient parser reads.
 #[track_caller]
 pub(crate) fn parsed(page: &str) -> Vec<Element> {
     let (mut elements, mut open): (Vec<Element>, Vec<usize>) = (Vec::new(), Vec::new());
@@ -130,8 +131,8 @@ fn unescaped(text: &str) -> String {
     plain.replace("&amp;", "&")
 }
 
-/// Checks that `page` has only elements and attributes of the lists, one style, and nothing that is loaded or
-/// run.
+/// Checks that `page` has only the elements and attributes of the lists and exactly one style, and that
+/// nothing in it is loaded or run.
 #[track_caller]
 pub(crate) fn assert_harmless(page: &str) {
     let elements = parsed(page);

@@ -1,4 +1,4 @@
-//! A pause of all locks, and the locks that do not exist yet.
+//! A pause of all locks also holds for locks that do not exist yet.
 
 use crate::closed::POLICIES;
 use crate::functions::Functions;
@@ -7,7 +7,8 @@ use crate::scene::{ask, ask_with, assert_fails, status_of, waiting};
 use lockstep::store::LockStore;
 use serde_json::{Value, json};
 
-/// The locks `s/a` and `s/b` have had a run, and all locks are paused.
+/// Returns the functions with the locks `s/a` and `s/b` and a pause of all locks, and the answer to the
+/// pause.
 async fn all_paused() -> (Functions, Value) {
     let functions = Functions::running(&["a", "b"]);
     for lock in ["s/a", "s/b"] {
@@ -65,7 +66,7 @@ async fn show_says_why_a_lock_that_has_never_run_is_paused() {
     );
 }
 
-/// As at a lock that was paused by its name.
+/// The answers are those of a lock that was paused by its name.
 #[tokio::test]
 async fn a_new_lock_under_a_pause_of_all_answers_as_a_paused_lock_does() {
     for row in POLICIES.trim().lines() {
@@ -81,7 +82,7 @@ async fn a_new_lock_under_a_pause_of_all_answers_as_a_paused_lock_does() {
             );
         }
 
-        // A start that is refused leaves no lock behind, and one that waits a paused one.
+        // A refused start creates no lock. A start that waits creates a paused one.
         let waits = cells[1] == "queued";
         let record = functions.record("nightly").await;
         assert_eq!(record.is_some(), waits, "{row}");
@@ -118,7 +119,7 @@ async fn a_pause_of_all_with_an_end_is_over_for_new_locks_too() {
     assert_eq!(functions.output("token-a").unwrap()["status"], "granted");
     assert_eq!(functions.status(skipped).await, "granted");
     let list = functions.view(json!({ "act": "list" })).await.unwrap();
-    assert_eq!(list.get("newLocks"), None, "it is over");
+    assert_eq!(list.get("newLocks"), None, "the pause is over");
 }
 
 #[tokio::test]
@@ -150,8 +151,8 @@ async fn a_new_lock_that_is_resumed_by_its_name_runs_under_a_pause_of_all() {
     assert_eq!(functions.status(ask("a")).await, "granted");
 }
 
-/// A start that read how new locks begin before the order may write its record after it. The locks are listed when it
-/// has ended.
+/// A start that began before the act may have read the old mode of new locks and write its record after the
+/// act. The act waits 10 s, until such a start has ended, and then lists the locks.
 #[tokio::test]
 async fn locks_are_listed_once_each_start_before_the_order_has_ended() {
     for act in ["pause", "resume"] {
@@ -166,7 +167,7 @@ async fn locks_are_listed_once_each_start_before_the_order_has_ended() {
         let again = functions.now();
 
         assert_eq!(once.millis_since(before), 10_000, "{act}");
-        assert_eq!(again, once, "{act}: nothing has changed");
+        assert_eq!(again, once, "{act}: a repeated act does not wait");
     }
 }
 

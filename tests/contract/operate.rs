@@ -1,4 +1,4 @@
-//! What operate refuses, and how it pauses and resumes.
+//! The acts that operate refuses, and the acts `pause` and `resume`.
 
 use crate::bad_input::{Case, NULL, assert_invalid, assert_refuses, cases, with};
 use crate::faulty::Faulty;
@@ -8,25 +8,25 @@ use lockstep::contract::EventKind;
 use lockstep::domain::Mode;
 use serde_json::{Value, json};
 
-/// `act` with a note and an actor, and the fields of `more`.
+/// Returns the request of `act` with a note, an actor and the fields of `more`.
 pub(crate) fn act(act: &str, more: Value) -> Value {
     let request = json!({ "act": act, "note": "upgrade", "actor": "jo@example.com" });
     merged(request, &more)
 }
 
-/// The eviction of the execution called `name`.
+/// Returns the request that evicts the execution `name`.
 pub(crate) fn evict(name: &str) -> Value {
     let holder = execution(name);
     act("evict", json!({ "lock": "nightly", "holder": holder }))
 }
 
-/// The same, whether it is alive or not.
+/// Returns the request that evicts the execution `name` by force.
 pub(crate) fn evict_by_force(name: &str) -> Value {
     merged(evict(name), &json!({ "force": true }))
 }
 
 impl Functions {
-    /// The answer of operate to `act` with the fields of `more`.
+    /// Returns the answer of operate to `act` with the fields of `more`.
     pub(crate) async fn order(&self, act: &str, more: Value) -> Value {
         self.operate(self::act(act, more)).await.unwrap()
     }
@@ -37,7 +37,7 @@ impl Functions {
     }
 }
 
-/// Whether an operator has paused the lock.
+/// Returns whether an operator has paused the lock.
 pub(crate) async fn is_paused(functions: &Functions, lock: &str) -> bool {
     let record = functions.record(lock).await.unwrap();
     matches!(record.gate.mode, Mode::Paused { .. })
@@ -192,7 +192,10 @@ async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
         &["s/07"],
     );
     let named = functions.order("resume", json!({ "lock": "s/007" })).await;
-    assert_eq!(named["done"], 1, "by its name, a frozen lock is opened");
+    assert_eq!(
+        named["done"], 1,
+        "a frozen lock is resumed only by its name"
+    );
 }
 
 #[tokio::test]
@@ -226,7 +229,7 @@ async fn an_act_whose_time_is_over_says_where_to_go_on() {
         match response.get("next") {
             Some(next) => request["next"] = next.clone(),
             None => {
-                assert_eq!(call, 3, "sixteen locks a call");
+                assert_eq!(call, 3, "16 locks in each call");
                 break;
             }
         }

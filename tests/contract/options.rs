@@ -1,4 +1,4 @@
-//! The options of a lock are the same in the type, its schema, acquire-lock and the reference.
+//! The type, its schema, acquire-lock and the reference have the same options of a lock.
 
 use crate::bad_input::{ARN, Case, assert_acquire_refuses, with};
 use lockstep::contract::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The ranges in a schema, by field.
+/// Returns the ranges in a schema by field.
 fn ranges(schema: &Value) -> BTreeMap<&str, Range> {
     let fields = schema["properties"].as_object().unwrap().iter();
     let end = |field: &Value, name: &str| u32::try_from(field[name].as_u64()?).ok();
@@ -47,7 +47,7 @@ fn a_request_and_an_input_have_every_option() {
     }
 }
 
-/// A request in which each number may have its whole range.
+/// Returns a request in which every number may be at either end of its range.
 fn roomy() -> Value {
     json!({ "lock": "nightly", "holder": ARN, "overlap": "queue", "leaseSeconds": 86_400 })
 }
@@ -67,7 +67,7 @@ async fn acquire_lock_takes_a_number_in_its_range_and_no_other() {
     }
 }
 
-/// `number` with a comma before each three digits.
+/// Returns `number` with a comma before each group of three digits.
 fn grouped(number: u32) -> String {
     match number / 1000 {
         0 => number.to_string(),

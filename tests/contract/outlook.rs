@@ -1,6 +1,7 @@
-//! What show says a check will do to a holder is what the check does, over random leases, evidence and times.
+//! Compares what show predicts for a holder with what a check does to it, for random leases, evidence and
+//! times.
 //!
-//! The witness of what was done is the world: the table, what was stopped, and what was published.
+//! What a check has done is read from the table, from the stops and from the published events.
 
 mod case;
 
@@ -18,7 +19,7 @@ fn is_frozen(mode: &Mode) -> bool {
     matches!(mode, Mode::Frozen { .. })
 }
 
-/// What a check has done, as the world shows it.
+/// Returns what a check has done, as the table, the stops and the events show it.
 async fn done(case: &Case, functions: &Functions) -> &'static str {
     let record = functions.record("nightly").await.expect("a record");
     let before = case.lease();
@@ -45,7 +46,7 @@ async fn done(case: &Case, functions: &Functions) -> &'static str {
     }
 }
 
-/// What a check of the holder at `now` does.
+/// Returns what a check of the holder at `now` does.
 async fn checked(case: &Case, now: Timestamp) -> &'static str {
     let functions = case.world(now).await;
     let deps = functions.deps_on(&functions.store);
@@ -56,14 +57,14 @@ async fn checked(case: &Case, now: Timestamp) -> &'static str {
     done(case, &functions).await
 }
 
-/// What the sweep at `now` does to the holder.
+/// Returns what the sweep at `now` does to the holder.
 async fn swept(case: &Case, now: Timestamp) -> &'static str {
     let functions = case.world(now).await;
     functions.sweep().await;
     done(case, &functions).await
 }
 
-/// What show says of the holder: the action, and from when to when.
+/// Returns the action that show predicts for the holder, with its `from` and `by`.
 async fn shown(case: &Case, now: Timestamp) -> Option<(String, Timestamp, Timestamp)> {
     let functions = case.world(now).await;
     let show = json!({ "act": "show", "lock": "nightly" });
@@ -77,7 +78,7 @@ async fn shown(case: &Case, now: Timestamp) -> Option<(String, Timestamp, Timest
     Some((action, time("from"), time("by")))
 }
 
-/// Runs `ask` to its end.
+/// Runs `ask` to its end, and returns its result.
 fn wait<T>(ask: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.expect("a runtime").block_on(ask)
@@ -96,7 +97,8 @@ fn what_show_says_of_a_holder_is_what_a_check_does() {
         *counts.borrow_mut().entry(action.to_owned()).or_default() += 1;
         prop_assert_eq!(action, wait(checked(&case, now)), "now: {:?}", next);
         if let Some((action, from, by)) = &next {
-            // Sweeps come each minute. By then there may be more to do than `action`.
+            // The sweep comes every minute, so the last sweep before `by` is at most a minute earlier. It may
+            // have to do more than `action`.
             let sweep = Timestamp::from_millis(by.millis().saturating_sub(60_000));
             let found = wait(swept(&case, sweep.max(now)));
             prop_assert_ne!(found, "leave", "{} from {:?} by {:?}", action, from, by);

@@ -1,4 +1,4 @@
-//! A pause that is over by itself.
+//! A pause with an end.
 
 use crate::functions::Functions;
 use crate::operate::is_paused;

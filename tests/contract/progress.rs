@@ -1,4 +1,5 @@
-//! Runs that hang or overran although their heartbeat comes, under the policy `terminate`.
+//! Runs under the policy `terminate` that send heartbeats and are over `noProgressSeconds` or
+//! `maxRunSeconds`.
 
 use crate::scene::{assert_fails, assert_says, execution, status_of};
 use crate::stale::{beat, held};
@@ -9,7 +10,7 @@ use serde_json::json;
 async fn a_run_is_renewed_while_it_makes_progress_within_its_time() {
     let stalled = Some(["noProgressSeconds", "2026-03-01T06:00:50Z"]);
     let overran = Some(["maxRunSeconds", "2026-03-01T06:01:40Z"]);
-    // The seconds before each heartbeat and its progress; how the last one is refused.
+    // Columns: the seconds before each heartbeat with its progress, and the error of the last one.
     for (case, beats, refused) in [
         ("steps", &[(20, "1"), (20, "2"), (20, "3")][..], None),
         (

@@ -1,4 +1,4 @@
-//! Scale-in protection goes with the lease, and never gets in its way.
+//! Scale-in protection lasts as long as the lease, and an error of it fails no heartbeat and no release.
 
 use crate::bad_input::{Case, NULL, assert_refuses, cases, with};
 use crate::functions::Functions;
@@ -8,7 +8,7 @@ use lockstep::tasks::TasksError;
 use lockstep::tasks::memory::TasksCall;
 use serde_json::{Value, json};
 
-/// The task of a service, by the name of its cluster.
+/// Returns the `protect` of a request: the task of a service, with the name of its cluster.
 fn service_task() -> Value {
     json!({ "cluster": "batch", "task": task("t", 1, false).arn })
 }
@@ -17,7 +17,7 @@ fn arn() -> TaskArn {
     TaskArn::new(task("t", 1, false).arn).unwrap()
 }
 
-/// A grant for so long, and the heartbeat and the release that want a task protected.
+/// Grants the lock for `lease` seconds, and returns a heartbeat and a release that name a task to protect.
 async fn held(lease: u32) -> (Functions, Value, Value) {
     let lasts = json!({ "leaseSeconds": lease });
     let (functions, grant) = Functions::held_with(&["a"], lasts).await;

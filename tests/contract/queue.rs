@@ -1,4 +1,4 @@
-//! The queue: first come, first served; a turn is pushed to the state that waits for it.
+//! The queue: first come, first served. A release sends the grant to the waiting state of the first waiter.
 
 use crate::functions::{Functions, key};
 use crate::scene::{ask, ask_with, assert_fails, execution, merged, waiting_alone};
@@ -7,7 +7,8 @@ use lockstep::domain::{ExecutionEnd, HolderId, RunOutcome, WaiterId};
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-/// `a` holds, `b` and `c` wait; all three run.
+/// Returns the functions with `a` as the holder and `b` and `c` in the queue, and the grant of `a`. All three
+/// executions run.
 pub(crate) async fn two_wait() -> (Functions, Value) {
     let (functions, grant) = Functions::held(&["a", "b", "c"]).await;
     functions.queue(&["b", "c"]).await;
@@ -26,7 +27,7 @@ async fn a_release_hands_the_permit_to_the_first_waiter_in_its_write_and_pushes_
     let record = functions.record("nightly").await.unwrap();
     assert_eq!((record.version, record.queue.len()), (before + 1, 1));
     let left = functions.store.items(&key("nightly")).waiters;
-    assert_eq!(left.len(), 1, "the side item went with the place");
+    assert_eq!(left.len(), 1, "the hand-over deletes the side item");
     assert_eq!(functions.holders("nightly").await, [execution("b")]);
     assert_eq!(functions.output("token-c"), None);
     let pushed = functions.output("token-b").expect("the state was ended");
@@ -35,7 +36,7 @@ async fn a_release_hands_the_permit_to_the_first_waiter_in_its_write_and_pushes_
     let mut asked = functions.acquire(ask("b")).await.unwrap();
     assert_eq!(asked["status"], "alreadyHeld");
     asked["status"] = json!("granted");
-    assert_eq!(pushed, asked, "it is what acquire-lock answers");
+    assert_eq!(pushed, asked, "the pushed grant is that of acquire-lock");
 }
 
 #[tokio::test]
@@ -82,12 +83,12 @@ async fn a_run_that_skips_a_full_queue_counts_and_is_reported_as_skipped() {
         assert_eq!(
             answer.get("ending"),
             None,
-            "its turn would be behind the other's"
+            "`b` waits before `c`, so the ending holder's permit is not for `c`"
         );
         assert_eq!(
             functions.output("token-c"),
             Some(answer),
-            "the state ends with it"
+            "the waiting state ends with the answer"
         );
         let event = functions.event(EventKind::RunSkipped);
         assert_eq!(event.holder.unwrap().as_str(), execution("c"));
@@ -96,7 +97,7 @@ async fn a_run_that_skips_a_full_queue_counts_and_is_reported_as_skipped() {
     }
 }
 
-/// No event of its end came, and at a lock that is held the sweep checks no waiter.
+/// The event of the waiter's end was lost, and the sweep checks no waiter of a lock that is held.
 #[tokio::test]
 async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended() {
     let cases = [
@@ -141,7 +142,7 @@ async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended(
     }
 }
 
-/// A call checks three waiters, and begins at another one in each second.
+/// A call of acquire-lock checks three waiters, and the first of them is another one in each second.
 #[tokio::test]
 async fn each_dead_waiter_of_a_long_queue_is_found_within_as_many_seconds() {
     let names = ["b", "c", "d", "e", "f"];
@@ -196,7 +197,7 @@ async fn a_run_that_does_not_wait_meets_no_queue() {
     }
 }
 
-/// The first of the two requests of exclusive-run, which does not wait itself.
+/// The request with `mayWait` is the first of the two requests of exclusive-run. It does not wait itself.
 #[tokio::test]
 async fn a_run_that_may_wait_for_another_capacity_is_not_refused() {
     let (functions, _) = Functions::held(&["a"]).await;

@@ -1,4 +1,4 @@
-//! The reaper on events of executions.
+//! The reaper's handling of events of executions.
 
 use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
@@ -22,7 +22,8 @@ async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
 }
 
-/// Its heartbeat was under way when it ended, as after a redrive that is not described yet.
+/// The heartbeat was under way when the execution ended. A heartbeat after a redrive that DescribeExecution
+/// does not show yet looks the same.
 #[tokio::test]
 async fn an_execution_that_seems_to_have_renewed_since_its_end_is_checked_once_more() {
     let (functions, grant) = Functions::held(&["a"]).await;
@@ -77,7 +78,7 @@ async fn an_event_of_an_execution_that_names_no_lock_or_runs_is_ignored() {
 
 #[tokio::test]
 async fn a_dead_waiter_is_cleared_from_the_queue() {
-    // It may have registered in the millisecond of its end.
+    // The waiter may have registered in the millisecond of its end.
     for waited in [0, 1] {
         let (functions, _) = Functions::held(&["a", "b", "c"]).await;
         functions.queue(&["b", "c"]).await;
@@ -106,7 +107,7 @@ async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_descri
     assert_eq!(seen.unwrap().state, ExecutionState::Running);
 }
 
-/// No other event is to come.
+/// No later event reports the dead waiter.
 #[tokio::test]
 async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
     let (functions, grant) = Functions::held(&["a", "b", "c"]).await;
@@ -122,7 +123,8 @@ async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
     assert_eq!(functions.holders("nightly").await, [execution("c")]);
 }
 
-/// It was redriven since: it is described as running, or still by the end from before.
+/// The execution was redriven after the event. DescribeExecution shows it as running, or still shows the
+/// earlier end.
 #[tokio::test]
 async fn an_old_event_of_a_waiter_or_holder_that_was_redriven_leaves_it_where_it_is() {
     for ended in [false, true] {
@@ -146,7 +148,7 @@ async fn an_old_event_of_a_waiter_or_holder_that_was_redriven_leaves_it_where_it
     }
 }
 
-/// ECS may not list the task yet that the execution has started.
+/// ListTasks may not yet list the task that the execution has started.
 #[tokio::test]
 async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_event() {
     let place = json!({ "work": { "cluster": "batches", "container": "app" } });
@@ -171,10 +173,13 @@ async fn an_event_counts_where_the_description_of_the_end_lags_behind_it() {
 
     let report = functions.reap(event).await.unwrap();
 
-    assert_eq!(report["freed"], 1, "it is described as RUNNING: {report}");
+    assert_eq!(
+        report["freed"], 1,
+        "DescribeExecution still shows RUNNING: {report}"
+    );
 }
 
-/// A workflow of the user's own computes the number, and may compute it wrong.
+/// A user's own workflow computes `redriveCount`, and may compute a wrong one.
 #[tokio::test]
 async fn a_number_of_redrives_that_was_never_true_keeps_no_dead_run() {
     let (functions, grant) = Functions::held(&["a"]).await;

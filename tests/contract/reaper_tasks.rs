@@ -1,11 +1,12 @@
-//! The reaper on events of tasks.
+//! The reaper's handling of events of ECS tasks.
 
 use crate::functions::{Functions, key};
 use crate::scene::{ask, assert_has, assert_says, execution, task, task_event};
 use lockstep::domain::{ExecutionEnd, RunOutcome, Task};
 use serde_json::{Value, json};
 
-/// `a` holds, and its task has stopped, of which no event is handled yet.
+/// Returns the functions with `a` as the holder, its grant and its task, which has stopped. The reaper has
+/// had no event of the task.
 async fn stopped() -> (Functions, Value, Task) {
     let (functions, grant) = Functions::at_work(&["a"]).await;
     let stopped = task("t", 2, true);

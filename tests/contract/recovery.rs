@@ -1,4 +1,4 @@
-//! acquire-lock meets a holder whose heartbeat is overdue: it gathers evidence, and acts on it.
+//! acquire-lock at a lock whose holder's heartbeat is overdue: it gathers evidence, and acts on it.
 
 use crate::functions::Functions;
 use crate::scene::{
@@ -8,7 +8,7 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, RunOutcome};
 use serde_json::{Value, json};
 
-/// What becomes of the execution that holds the lock.
+/// What happens to the execution that holds the lock.
 #[derive(Clone, Copy)]
 enum Fate {
     Ends(ExecutionEnd),
@@ -36,8 +36,13 @@ async fn a_holder_that_evidence_shows_to_be_dead_makes_way_and_any_other_is_left
     let (dead, failed) = (Ends(Aborted), Ends(Failed));
     let timed_out = Ends(ExecutionEnd::TimedOut);
     let (skipped, duplicate) = (Err("skipped"), Err("duplicate"));
-    // What both ask for, and the second one besides; what becomes of the first one, and how long it
-    // is silent. The evidence on which it makes way, or what the second one is answered.
+    // Columns:
+    // - the case,
+    // - the terms of both runs,
+    // - further terms of the second run,
+    // - what happens to the first run,
+    // - for how many seconds the first run is silent,
+    // - the evidence on which the first run loses its permit, or the answer to the second run.
     for (case, both, more, fate, silent, expected) in [
         ("dead", &none, &none, timed_out, LATE, Ok("TIMED_OUT")),
         ("in time", &none, &none, failed, 20, skipped),
@@ -50,7 +55,7 @@ async fn a_holder_that_evidence_shows_to_be_dead_makes_way_and_any_other_is_left
         ("in time, same key", &key, &none, failed, 20, Ok("FAILED")),
         ("alive, same key", &key, &none, RunsOn, LATE, duplicate),
     ] {
-        // Its acquire may arrive after its execution has ended.
+        // The acquire of the first run may arrive after its execution has ended.
         for is_late in [false, true] {
             let functions = Functions::running(&["a", "b"]);
             if is_late {
@@ -83,7 +88,7 @@ async fn a_holder_that_evidence_shows_to_be_dead_makes_way_and_any_other_is_left
     }
 }
 
-/// Checks that `a` lost the permit of `grant` on this evidence to the run that got `answer`.
+/// Checks that `a` lost the permit of `grant` on `evidence` to the run that got `answer`.
 fn assert_made_way(functions: &Functions, grant: &Value, answer: &Value, evidence: &str) {
     assert_eq!(answer["takenFrom"], execution("a"));
     assert!(answer["grant"]["token"].as_u64() > grant["token"].as_u64());

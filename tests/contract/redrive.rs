@@ -1,4 +1,4 @@
-//! RedriveExecution goes on behind the acquire step, with the grant that the run had.
+//! RedriveExecution continues a run after its acquire step, under the grant that the run had.
 
 use crate::functions::Functions;
 use crate::scene::{
@@ -8,7 +8,8 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{ExecutionEnd, HolderId, RunOutcome};
 use serde_json::{Value, json};
 
-/// `a` died with its heartbeat state and was recovered; then it was redriven an hour later.
+/// Returns the functions with `a` redriven, and its grant. `a` had died with its heartbeat state and was
+/// recovered an hour earlier.
 async fn redriven() -> (Functions, Value) {
     let key = json!({ "runKey": "tick-6" });
     let (functions, grant) = Functions::held_with(&["a", "b"], key).await;
@@ -113,7 +114,7 @@ async fn a_run_that_failed_and_was_redriven_gets_its_grant_back() {
     assert_eq!(functions.holders("nightly").await, [execution("a")]);
 }
 
-/// The terms of a run that is over its time after a minute and a half, and then works on without its permit.
+/// Returns the terms of a run that may take 90 s and then continues without its permit.
 fn yields() -> Value {
     merged(
         in_tasks(),
@@ -121,7 +122,8 @@ fn yields() -> Value {
     )
 }
 
-/// Step Functions starts *Run Batch* again, and *Resume Run* asks whether its work is to begin.
+/// Returns the request with which the state *Resume Run* of a redriven execution asks whether its work may
+/// begin.
 fn resume(grant: &Value, count: u64) -> Value {
     let redrive = json!({ "grant": grant, "count": count });
     ask_with("a", merged(yields(), &json!({ "redrive": redrive })))
@@ -129,8 +131,9 @@ fn resume(grant: &Value, count: u64) -> Value {
 
 #[tokio::test]
 async fn a_redriven_run_that_had_yielded_is_finished_only_after_a_success() {
-    // What the run reports after it has yielded, what its redrive is told, and whether by an event: no
-    // heartbeat of a run that has yielded fails.
+    // Columns: what the run reports after it has yielded, the answer to its redrive, and whether the redrive
+    // publishes a Lease Lost event. No heartbeat of a run that has yielded fails, so only the redrive can
+    // report the loss.
     for (reported, told, is_event) in [
         (None, "Lockstep.LeaseLost", true),
         (Some("failed"), "Lockstep.LeaseLost", false),
@@ -165,6 +168,10 @@ async fn a_run_that_yields_while_it_waits_to_resume_is_not_finished() {
     let late = functions.acquire(resume(&grant, 1)).await;
 
     assert_eq!(early, "Lockstep.LockHeld", "its task still runs");
-    assert_fails(late, "Lockstep.LeaseLost", &["continues without its permit"]);
+    assert_fails(
+        late,
+        "Lockstep.LeaseLost",
+        &["continues without its permit"],
+    );
     assert!(functions.has_published(EventKind::LeaseLost));
 }

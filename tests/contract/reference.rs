@@ -1,4 +1,4 @@
-//! The reference has the parameters and the outputs of the stack, and the metrics, as they are.
+//! docs/reference.md lists the parameters and outputs of the template, and the metrics of the code.
 
 use crate::agreement::template;
 use lockstep::telemetry::{Metric, StackMetric};
@@ -6,21 +6,21 @@ use lockstep_tests::repository;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// A section of the reference.
+/// Returns a section of the reference.
 fn section(heading: &str) -> String {
     let page = fs::read_to_string(repository().join("docs/reference.md")).unwrap();
     let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
     section.split("\n## ").next().unwrap().to_owned()
 }
 
-/// The rows of its tables, without their heads: the cells of each.
+/// Returns the cells of each row of the tables in a section, without the rows of headings.
 fn rows(section: &str) -> Vec<Vec<&str>> {
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
         .collect()
 }
 
-/// The names between backticks in the first cell of each row.
+/// Returns the names between backticks in the first cell of each row.
 fn names<'a>(rows: &[Vec<&'a str>]) -> BTreeSet<&'a str> {
     let cells = rows.iter().flat_map(|row| row[0].split('`'));
     cells
@@ -28,7 +28,7 @@ fn names<'a>(rows: &[Vec<&'a str>]) -> BTreeSet<&'a str> {
         .collect()
 }
 
-/// What the template has under `section`: name → its fields.
+/// Returns the entries that the template has under `section`: name → fields.
 fn declared<'a>(template: &'a str, section: &str) -> BTreeMap<&'a str, Vec<&'a str>> {
     let (_, text) = template.split_once(&format!("\n{section}:\n")).unwrap();
     let ends = |line: &&str| line.is_empty() || line.starts_with(' ');
@@ -45,7 +45,7 @@ fn declared<'a>(template: &'a str, section: &str) -> BTreeMap<&'a str, Vec<&'a s
     found
 }
 
-/// The value of a field of a parameter or an output.
+/// Returns the value of a field of a parameter or an output.
 fn value<'a>(fields: &[&'a str], name: &str) -> Option<&'a str> {
     let mut found = fields
         .iter()
@@ -67,7 +67,7 @@ fn the_reference_has_each_parameter_with_default_range_and_words() {
             default => assert_eq!(row[1].trim_matches('`'), default, "{row:?}"),
         }
         if let (Some(least), Some(most)) = (value(fields, "MinValue"), value(fields, "MaxValue")) {
-            // Zero stands for another parameter.
+            // A minimum of 0 stands for "as another parameter". The reference gives the range without it.
             let range = format!("{} to {most}", least.replace('0', "1"));
             assert!(row[2].contains(&range), "{row:?}");
         }

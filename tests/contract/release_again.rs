@@ -1,4 +1,5 @@
-//! The end of the heartbeat state behind a success: a release is repeated until the call that ends the state is answered.
+//! The release of a success ends the heartbeat state. It fails, and is repeated, until Step Functions answers
+//! the call that ends the state.
 
 use crate::functions::Functions;
 use crate::scene::{assert_fails, assert_has};
@@ -6,7 +7,7 @@ use lockstep::executions::ExecutionsError;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
-/// A run with a heartbeat state.
+/// Returns the functions with a run that has a heartbeat state, and its grant.
 async fn beating() -> (Functions, Value) {
     let functions = Functions::new();
     let grant = functions.granted("nightly", "run-1").await;
@@ -14,12 +15,12 @@ async fn beating() -> (Functions, Value) {
     (functions, grant)
 }
 
-/// The request that ends the run of `grant`.
+/// Returns the request that releases `grant`.
 fn end(grant: &Value, outcome: &str) -> Value {
     json!({ "grant": grant, "outcome": outcome })
 }
 
-/// The tokens of the states that were ended.
+/// Returns the task tokens of the states that were ended.
 fn ended(functions: &Functions) -> Vec<String> {
     let ended = functions.executions.ended();
     ended
@@ -38,7 +39,7 @@ async fn a_success_whose_heartbeat_state_did_not_end_is_released_again() {
     let second = functions.succeed(&grant).await;
 
     assert_fails(first, "Lockstep.Unavailable", &["heartbeat state"]);
-    assert!(free, "the permit waits for nothing");
+    assert!(free, "the permit is free although the release failed");
     assert_has(
         &second,
         json!({ "status": "released", "alreadyReleased": true }),
@@ -70,9 +71,9 @@ async fn only_a_success_waits_for_its_state_and_for_two_minutes_at_most() {
         ("succeeded", lost(), 0, true),
         ("succeeded", lost(), 119, true),
         ("succeeded", lost(), 120, false),
-        // No repetition helps.
+        // A repeated call would be denied again.
         ("succeeded", refused(), 0, false),
-        // The workflow fails, and its heartbeat state with it.
+        // The workflow fails, and Step Functions ends its heartbeat state.
         ("failed", lost(), 0, false),
     ] {
         let (functions, grant) = beating().await;
@@ -92,7 +93,8 @@ async fn only_a_success_waits_for_its_state_and_for_two_minutes_at_most() {
     }
 }
 
-/// Lambda may run an invocation twice. Nothing in the second run shows that its state is over.
+/// Lambda may run an invocation twice. In the second run, nothing shows that the state of this heartbeat has
+/// ended.
 #[tokio::test]
 async fn a_release_ends_the_state_of_the_heartbeat_that_ran_last() {
     let (functions, grant) = beating().await;

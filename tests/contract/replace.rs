@@ -1,4 +1,4 @@
-//! Overlap `replace`: the oldest holder is stopped, and its permit is free once its work is.
+//! Overlap `replace`: the oldest holder is stopped, and its permit is free once its work has stopped.
 
 use crate::functions::Functions;
 use crate::scene::{CLUSTER, arn, ask_with, assert_has, assert_says, execution, merged, task};
@@ -10,7 +10,8 @@ pub(crate) fn replacing(name: &str, token: &str) -> Value {
     ask_with(name, json!({ "overlap": "replace", "taskToken": token }))
 }
 
-/// `a` holds and has a task at work; `b` has asked for its place.
+/// Returns the functions with `a` as the holder, whose task runs, the grant of `a`, and the answer to `b`,
+/// which replaces `a`.
 async fn replaced() -> (Functions, Value, Value) {
     let (functions, grant) = Functions::at_work(&["a", "b"]).await;
     functions.wait(5);

@@ -1,4 +1,4 @@
-//! Overlap `replace` where the holder is not gone at once.
+//! Overlap `replace` when the first stop of the holder fails.
 
 use crate::functions::Functions;
 use crate::replace::replacing;

@@ -1,4 +1,4 @@
-//! Responses, word for word.
+//! The responses of the functions, word for word.
 
 use crate::functions::Functions;
 use crate::scene::{ask_with, assert_fails, assert_has, assert_says, merged};
@@ -42,7 +42,7 @@ async fn a_grant_carries_receipt_group_and_environment() {
 #[tokio::test]
 async fn a_run_whose_work_is_known_begins_with_heartbeats_of_five_minutes() {
     let work = json!({ "work": { "cluster": "batch", "family": "job", "container": "app" } });
-    // The options beside it, the lease, and the time to the next heartbeat.
+    // Columns: the options next to `work`, the lease, and the time to the next heartbeat, in seconds.
     for (options, lease, heartbeat) in [
         (json!({}), 900, 300),
         (json!({ "maxHeartbeatSeconds": 3_600 }), 900, 300),
@@ -134,7 +134,10 @@ async fn overlap_fail_names_the_holder_in_a_named_error() {
 
     let who = "held by run-1 since 2026-03-01T06:00:00Z";
     assert_fails(answer, "Lockstep.LockHeld", &[who]);
-    assert!(functions.events.published().is_empty(), "it is not skipped");
+    assert!(
+        functions.events.published().is_empty(),
+        "a failed start is not a skip"
+    );
 }
 
 #[tokio::test]

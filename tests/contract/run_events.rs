@@ -1,4 +1,5 @@
-//! The start and the end of a run as events, for those who ask for them, and starts that got no permit.
+//! The events of the start and the end of a run, which a stack can turn on, and the starts that got no
+//! permit.
 
 use crate::functions::Functions;
 use crate::scene::{assert_says, merged};
@@ -7,7 +8,8 @@ use lockstep::domain::ExecutionEnd;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A run that succeeds, one that fails, one that is handed the lock and dies.
+/// Carries out three runs: one that succeeds, one that fails, and one that gets the lock by a hand-over and
+/// dies.
 async fn three_runs(functions: &Functions) {
     functions.start(&["w"]);
     functions.ran("nightly", "first").await;
@@ -38,7 +40,7 @@ async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
                 (holder.rsplit(':').next().expect("a name"), event.kind)
             })
             .collect();
-        // The permit of the second run passes on before the release is answered.
+        // The hand-over to `w` is published before the end of the second run, so the order is not checked.
         seen.sort_unstable();
         let mut expected = [
             ("first", RunStarted),
@@ -95,7 +97,7 @@ async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_t
     let until = functions.view(until).await.unwrap();
     assert_eq!(
         until["entries"][0]["outcome"], "duplicate",
-        "at that very time"
+        "an entry at the time `to` is included"
     );
     for limit in [1, 2, 100] {
         let entries = history(&functions, limit).await;
@@ -119,7 +121,7 @@ async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_t
     }
 }
 
-/// All entries of the history, from pages of `limit` runs.
+/// Returns all entries of the history, read in pages of `limit` runs.
 async fn history(functions: &Functions, limit: u32) -> Vec<Value> {
     let request = json!({ "act": "history", "lock": "nightly", "limit": limit });
     let pages = functions.pages(request).await;
@@ -129,12 +131,12 @@ async fn history(functions: &Functions, limit: u32) -> Vec<Value> {
         .collect()
 }
 
-/// What `holder` asks for under the run key of the day.
+/// Returns a request of `holder` with the run key `day`.
 fn keyed(holder: &str) -> Value {
     json!({ "lock": "nightly", "holder": holder, "runKey": "day", "overlap": "skip" })
 }
 
-/// A start of `holder` that gets no permit.
+/// Starts a run of `holder`, which is skipped.
 async fn skipped(functions: &Functions, holder: &str) {
     let request = json!({ "lock": "nightly", "holder": holder, "overlap": "skip" });
     assert_eq!(functions.status(request).await, "skipped", "{holder}");
@@ -158,9 +160,9 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
         assert_eq!(in_a_row().await, row);
     }
     functions.succeed(&first).await;
-    assert_eq!(in_a_row().await, 2, "until a run starts");
+    assert_eq!(in_a_row().await, 2, "a release does not reset the count");
     functions.wait(5);
-    // One that is skipped right before the grant, and a duplicate behind it.
+    // A start is skipped at the very time of the next grant, and a duplicate follows that grant.
     let grant = functions.granted_with(keyed("k")).await;
     functions.succeed(&grant).await;
     let short = functions.granted("nightly", "short").await;
@@ -225,7 +227,7 @@ async fn an_operator_who_ends_a_rest_or_frees_a_run_key_is_in_the_events() {
     for act in [
         json!({ "act": "clear-rest" }),
         json!({ "act": "forget", "runKey": "day" }),
-        // It does not rest any more.
+        // The lock does not rest any more, so this act publishes no event.
         json!({ "act": "clear-rest" }),
     ] {
         let request = merged(signed.clone(), &act);

@@ -1,4 +1,4 @@
-//! What happens around the functions: executions, tasks, events, operators, and tables that fail.
+//! The surroundings of the functions: executions, tasks, events and operators.
 
 use crate::functions::{Answer, Functions, RETENTION, key};
 use lockstep::contract::EventKind;
@@ -13,51 +13,51 @@ use lockstep::store::LockStore;
 use lockstep::testing;
 use serde_json::{Value, json};
 
-/// The cluster that the runs of these tests name.
+/// The cluster in which the tasks of these tests run.
 pub(crate) const CLUSTER: &str = "arn:aws:ecs:eu-west-1:123456789012:cluster/batch";
 
-/// Seconds after which the first heartbeat of a lease of a minute is late, and the lease is not
-/// over.
+/// Seconds after the grant of a lease of one minute at which its first heartbeat is late and the lease has
+/// not ended.
 pub(crate) const LATE: u64 = 30;
 
-/// The execution called `name`: the holder, where a run is one.
+/// Returns the ARN of the execution `name`.
 pub(crate) fn execution(name: &str) -> String {
     format!("arn:aws:states:eu-west-1:123456789012:execution:report:{name}")
 }
 
-/// What the execution called `name` asks for, by default.
+/// Returns the request of the execution `name` for the lock, without any option.
 pub(crate) fn ask(name: &str) -> Value {
     json!({ "lock": "nightly", "holder": execution(name) })
 }
 
-/// The same with more or other fields.
+/// Returns the request of the execution `name` for the lock, with the fields of `more`.
 pub(crate) fn ask_with(name: &str, more: Value) -> Value {
     merged(ask(name), &more)
 }
 
-/// `request` with the fields of `more`.
+/// Returns `request` with the fields of `more`, which replace fields of the same name.
 pub(crate) fn merged(mut request: Value, more: &Value) -> Value {
     let fields = more.as_object().expect("fields").clone();
     request.as_object_mut().expect("an object").extend(fields);
     request
 }
 
-/// The terms of a run whose work are tasks, with a lease of a minute.
+/// Returns the terms of a run whose work is tasks, with a lease of one minute.
 pub(crate) fn in_tasks() -> Value {
     json!({ "work": { "cluster": CLUSTER }, "leaseSeconds": 60 })
 }
 
-/// What an execution asks for whose work are tasks.
+/// Returns the request of the execution `name`, whose work is tasks.
 pub(crate) fn at_work(name: &str) -> Value {
     ask_with(name, in_tasks())
 }
 
-/// What its waiting state asks for.
+/// Returns the request of a waiting state of the execution `name`, with its task token.
 pub(crate) fn waiting(name: &str, token: &str) -> Value {
     ask_with(name, json!({ "overlap": "queue", "taskToken": token }))
 }
 
-/// The same, where one may wait.
+/// Returns the request of a waiting state at a queue that takes one waiter.
 pub(crate) fn waiting_alone(name: &str, token: &str) -> Value {
     merged(waiting(name, token), &json!({ "maxQueue": 1 }))
 }
@@ -87,7 +87,7 @@ pub(crate) fn assert_fails(answer: Answer, name: &str, parts: &[&str]) {
     }
 }
 
-/// The status in an answer, or the name of the error.
+/// Returns the status of an answer, or the name of the error.
 pub(crate) fn status_of(answer: &Answer) -> &str {
     match answer {
         Ok(answer) => answer["status"].as_str().expect("a status"),
@@ -95,12 +95,13 @@ pub(crate) fn status_of(answer: &Answer) -> &str {
     }
 }
 
-/// Where the tasks of these tests run.
+/// Returns the tasks of these tests as the work of a run.
 pub(crate) fn work() -> TaskSet {
     testing::work(CLUSTER)
 }
 
-/// A task with one container, as ECS shows it the `version`th time.
+/// Returns a task with one container, in the given version of its description. A stopped one was killed with
+/// exit code 137.
 pub(crate) fn task(name: &str, version: u64, stopped: bool) -> Task {
     let arn = format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{name}");
     Task {
@@ -115,7 +116,7 @@ pub(crate) fn task(name: &str, version: u64, stopped: bool) -> Task {
     }
 }
 
-/// The event that EventBridge delivers when a task of `name`'s run is `status`.
+/// Returns the event that EventBridge delivers when `task` of the run of `name` reaches `status`.
 pub(crate) fn task_event(name: &str, task: &Task, grant: &Value, status: &str) -> Value {
     let holder = HolderId::new(execution(name)).unwrap();
     let token = grant["token"].to_string();
@@ -137,7 +138,7 @@ pub(crate) fn task_event(name: &str, task: &Task, grant: &Value, status: &str) -
     })
 }
 
-/// The event that EventBridge delivers when the execution called `name` is `status`.
+/// Returns the event that EventBridge delivers when the execution `name` reaches `status`.
 pub(crate) fn execution_event(name: &str, status: &str, input: Value) -> Value {
     json!({
         "source": "aws.states",
@@ -146,18 +147,18 @@ pub(crate) fn execution_event(name: &str, status: &str, input: Value) -> Value {
     })
 }
 
-/// The same, of one whose input names the lock.
+/// Returns the event of the end of the execution `name`, whose input names the lock.
 pub(crate) fn end_event(name: &str, status: &str) -> Value {
     execution_event(name, status, json!("{\"lock\":\"nightly\"}"))
 }
 
-/// One of Lockstep's own events, as EventBridge delivers it.
+/// Returns one of Lockstep's own events, as EventBridge delivers it.
 pub(crate) fn bus_event(event: &Event) -> Value {
     let detail = serde_json::to_value(EventDetail::from(event)).unwrap();
     json!({ "source": "lockstep", "detail-type": event.kind.detail_type(), "detail": detail })
 }
 
-/// An operator's order.
+/// Returns the audit note of an operator.
 pub(crate) fn audit_note(note: &str) -> AuditNote {
     AuditNote {
         actor: HolderId::new("ops@example.com").unwrap(),
@@ -167,35 +168,36 @@ pub(crate) fn audit_note(note: &str) -> AuditNote {
 }
 
 impl Functions {
-    /// All functions, while the executions called so run.
+    /// Returns the functions, and starts the executions `names`.
     pub(crate) fn running(names: &[&str]) -> Self {
         let functions = Self::new();
         functions.start(names);
         functions
     }
 
-    /// All functions, while the executions called so run and the first of them holds the lock; its
-    /// grant.
+    /// Returns the functions with the executions `names` running, and the grant of the first one, which holds
+    /// the lock.
     pub(crate) async fn held(names: &[&str]) -> (Self, Value) {
         Self::held_with(names, json!({})).await
     }
 
-    /// The same, on the terms of `more`.
+    /// Returns the functions with the executions `names` running, and the grant of the first one, which holds
+    /// the lock on the terms of `more`.
     pub(crate) async fn held_with(names: &[&str], more: Value) -> (Self, Value) {
         let functions = Self::running(names);
         let grant = functions.granted_with(ask_with(names[0], more)).await;
         (functions, grant)
     }
 
-    /// The same, while a task does the work of the holder.
+    /// Returns the functions with the executions `names` running, and the grant of the first one, whose work
+    /// is a running task.
     pub(crate) async fn at_work(names: &[&str]) -> (Self, Value) {
         let (functions, grant) = Self::held_with(names, in_tasks()).await;
         functions.put_task(names[0], task("t", 1, false));
         (functions, grant)
     }
 
-    /// The executions called so enter the queue, in this order: `b` waits with the task token
-    /// `token-b`.
+    /// Puts the executions `names` into the queue in this order. `b` waits with the task token `token-b`.
     pub(crate) async fn queue(&self, names: &[&str]) {
         for name in names {
             let waiting = waiting(name, &format!("token-{name}"));
@@ -203,25 +205,25 @@ impl Functions {
         }
     }
 
-    /// The status of the answer of acquire-lock, or the name of its error.
+    /// Returns the status of the answer of acquire-lock, or the name of its error.
     pub(crate) async fn status(&self, request: Value) -> String {
         status_of(&self.acquire(request).await).to_owned()
     }
 
-    /// One run of `holder` under `lock` succeeds.
+    /// Lets a run of `holder` under `lock` succeed.
     pub(crate) async fn ran(&self, lock: &str, holder: &str) {
         let grant = self.granted(lock, holder).await;
         self.succeed(&grant).await;
     }
 
-    /// So many locks are held from now on, `s/000` first.
+    /// Acquires `count` locks, named `s/000`, `s/001` and so on.
     pub(crate) async fn hold_locks(&self, count: usize) {
         for number in 0..count {
             self.granted(&format!("s/{number:03}"), "a").await;
         }
     }
 
-    /// The executions called so run from now on.
+    /// Starts the executions `names`.
     pub(crate) fn start(&self, names: &[&str]) {
         for name in names {
             self.executions.start(Execution {
@@ -231,30 +233,31 @@ impl Functions {
         }
     }
 
-    /// The execution called so has ended.
+    /// Ends the execution `name`.
     pub(crate) fn end(&self, name: &str, end: ExecutionEnd) {
         self.executions.end(&arn(name), end, self.now());
     }
 
-    /// The same, but DescribeExecution reports it only after so many more calls.
+    /// Ends the execution `name`. DescribeExecution reports the end only after `calls` more calls.
     pub(crate) fn end_late(&self, name: &str, end: ExecutionEnd, calls: u32) {
         let ended = ExecutionState::Ended(end);
         self.executions.set_late(&arn(name), ended, calls);
     }
 
-    /// A task of `name`'s run is as given from now on.
+    /// Makes ECS show `task` as a task of the run of `name`.
     pub(crate) fn put_task(&self, name: &str, task: Task) {
         let holder = HolderId::new(execution(name)).unwrap();
         let group = task_group(&key("nightly"), &holder);
         self.tasks.put(&work(), &group, task);
     }
 
-    /// The report of the reaper on the end of the execution called `name`, whose input names the lock.
+    /// Returns the report of the reaper on the end of the execution `name`, whose input names the lock.
     pub(crate) async fn reap_end(&self, name: &str, status: &str) -> Value {
         self.reap(end_event(name, status)).await.unwrap()
     }
 
-    /// The report of the reaper on the end of `task`, which `name` has started under `grant`.
+    /// Returns the report of the reaper on the end of `task`, which the execution `name` started under
+    /// `grant`.
     pub(crate) async fn reap_stop(&self, name: &str, task: &Task, grant: &Value) -> Value {
         let event = task_event(name, task, grant, "STOPPED");
         self.reap(event).await.unwrap()
@@ -264,56 +267,57 @@ impl Functions {
         self.reap(json!({ "sweep": true })).await.unwrap()
     }
 
-    /// A sweep over another table than the functions' own.
+    /// Sweeps `store` in place of the functions' own table, and returns the report.
     pub(crate) async fn sweep_on<S: LockStore>(&self, store: S) -> Value {
         let sweep = json!({ "sweep": true });
         self.reap_on(store, sweep).await.unwrap()
     }
 
-    /// The next `call` of Step Functions gets no answer.
+    /// Makes the next `call` of Step Functions fail without an answer.
     pub(crate) fn lose_next(&self, call: ExecutionsCall) {
         let lost = ExecutionsError::Unavailable("no answer".into());
         self.executions.fail_next(call, lost);
     }
 
-    /// No `call` of Step Functions gets an answer from now on.
+    /// Makes every later `call` of Step Functions fail without an answer.
     pub(crate) fn lose_every(&self, call: ExecutionsCall) {
         let lost = ExecutionsError::Unavailable("no answer".into());
         self.executions.fail_every(call, lost);
     }
 
-    /// Lets a lease of `seconds` end, and then the time in which its holder may clear the mark of
-    /// a suspect that the sweep sets.
+    /// Waits until a lease of `seconds` has ended, sweeps, which marks the holder as a suspect, and waits
+    /// until the holder can no longer clear the mark.
     pub(crate) async fn silent_for_long(&self, seconds: u64) {
         self.wait(seconds + 2);
         self.sweep().await;
         self.wait(22.max(seconds / 3 + 2));
     }
 
-    /// A heartbeat of `grant` from the state of `token`.
+    /// Sends a heartbeat of `grant` from the state with the task token `token`, and returns its answer.
     pub(crate) async fn beat(&self, grant: &Value, token: &str) -> Value {
         self.try_beat(grant, token).await.unwrap()
     }
 
-    /// The same, which may fail.
+    /// Sends a heartbeat of `grant` from the state with the task token `token`, and returns its answer or its
+    /// error.
     pub(crate) async fn try_beat(&self, grant: &Value, token: &str) -> Answer {
         let beat = json!({ "grant": grant, "taskToken": token });
         self.heartbeat(beat).await
     }
 
-    /// An operator pauses the lock, without an end.
+    /// Pauses the lock as an operator, without an end.
     pub(crate) async fn pause(&self, note: &str) {
         let pause = Command::Pause(audit_note(note), None);
         self.command("nightly", pause).await;
     }
 
-    /// An operator resumes the lock.
+    /// Resumes the lock as an operator.
     pub(crate) async fn resume(&self, note: &str) {
         let resume = Command::Open(Opening::Resume, audit_note(note));
         self.command("nightly", resume).await;
     }
 
-    /// A heartbeat of `grant` from a program.
+    /// Sends a heartbeat of `grant` without a task token, as a program does, and returns its answer.
     pub(crate) async fn renew(&self, grant: &Value) -> Value {
         self.heartbeat(json!({ "grant": grant })).await.unwrap()
     }
@@ -327,20 +331,20 @@ impl Functions {
         self.release(release).await.unwrap()
     }
 
-    /// How the run of `grant` ended.
+    /// Returns how the run of `grant` ended.
     #[track_caller]
     pub(crate) fn outcome_of(&self, grant: &Value) -> RunOutcome {
         let run = self.run_of(grant).expect("a run in the history");
         run.outcome().expect("an end")
     }
 
-    /// What view shows of the lock.
+    /// Returns what view shows of the lock.
     pub(crate) async fn shown(&self) -> Value {
         let show = json!({ "act": "show", "lock": "nightly" });
         self.view(show).await.unwrap()
     }
 
-    /// What view answers to `request`, page by page.
+    /// Returns all pages with which view answers `request`.
     pub(crate) async fn pages(&self, mut request: Value) -> Vec<Value> {
         let mut pages = Vec::new();
         loop {
@@ -355,13 +359,13 @@ impl Functions {
         }
     }
 
-    /// What view answers about the history of the lock.
+    /// Returns the first page of the history of the lock.
     pub(crate) async fn history_page(&self) -> Value {
         let history = json!({ "act": "history", "lock": "nightly" });
         self.view(history).await.unwrap()
     }
 
-    /// The only event of this kind.
+    /// Returns the event of this kind. Panics unless there is exactly one.
     #[track_caller]
     pub(crate) fn event(&self, kind: EventKind) -> Event {
         let mut events = self.events.published();
@@ -370,17 +374,17 @@ impl Functions {
         events.remove(0)
     }
 
-    /// Whether an event of this kind was published.
+    /// Returns whether an event of this kind was published.
     pub(crate) fn has_published(&self, kind: EventKind) -> bool {
         self.events.kinds().contains(&kind)
     }
 
-    /// Whether `metric` was counted.
+    /// Returns whether `metric` was counted.
     pub(crate) fn has_counted(&self, metric: &str) -> bool {
         self.metrics.all().iter().any(|line| line[metric] == 1.0)
     }
 
-    /// The time now, as requests and answers spell it.
+    /// Returns the time `seconds` from now, as requests and answers spell it.
     pub(crate) fn time_in(&self, seconds: u32) -> String {
         rfc3339(self.now().plus(lockstep::domain::Seconds::of(seconds)))
     }

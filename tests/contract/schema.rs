@@ -1,4 +1,4 @@
-//! What goes in and out keeps the published schemas: checked with every call of every test.
+//! Checks the requests and answers of every test against the published schemas.
 
 use jsonschema::Validator;
 use lockstep_tests::schemas;

@@ -1,4 +1,4 @@
-//! A task token suffices to end a state: it shows in no log line, event or error.
+//! A task token shows in no log line, event or error, because whoever knows it can end the state.
 
 use crate::bad_input::with;
 use crate::faulty::Faulty;
@@ -14,7 +14,7 @@ use std::sync::Once;
 use tracing_subscriber::filter::LevelFilter;
 
 thread_local! {
-    /// What this thread has logged.
+    /// The log of this thread.
     static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -31,8 +31,8 @@ impl io::Write for ThreadLog {
     }
 }
 
-/// Keeps every line, of every level. For all threads: what one thread has no ear for, `tracing`
-/// takes for unheard on all.
+/// Keeps the log lines of every level on every thread. A subscriber for one thread is not enough: `tracing`
+/// caches for all threads whether a call site has a listener.
 fn keep_log() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -41,7 +41,7 @@ fn keep_log() {
     });
 }
 
-/// Three runs wait, each with a secret.
+/// Puts three runs with secret task tokens into the queue.
 async fn wait_with_secrets(functions: &Functions) {
     for name in ["b", "c", "d"] {
         let token = format!("SECRET-{name}");
@@ -49,7 +49,8 @@ async fn wait_with_secrets(functions: &Functions) {
     }
 }
 
-/// Waits, is woken, is not woken, beats, and is sent away, with secrets everywhere. All errors.
+/// Makes runs wait, get woken, fail to be woken, renew and be dropped, all with secret task tokens. Returns
+/// all errors.
 async fn everything(functions: &Functions) -> Vec<String> {
     let mut errors = Vec::new();
     functions.start(&["a", "b", "c", "d"]);
@@ -90,7 +91,8 @@ async fn everything(functions: &Functions) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-/// Each act on a lock whose holder and waiters have secrets: the responses and the errors, as text.
+/// Carries out the acts on a lock whose holder and waiters have secret task tokens. Returns the responses and
+/// the errors as text.
 async fn every_act(functions: &Functions) -> Vec<String> {
     functions.start(&["a", "b", "c", "d"]);
     let grant = functions.granted_with(at_work("a")).await;
@@ -113,7 +115,7 @@ async fn every_act(functions: &Functions) -> Vec<String> {
     ] {
         texts.push(text_of(functions.operate(request).await));
     }
-    // The waiter that is left is granted the permit, with the task token of its waiting state.
+    // The last waiter gets the permit, and its grant keeps the task token of its waiting state.
     functions.put_task("a", task("busy", 2, true));
     functions.lose_every(ExecutionsCall::EndState);
     texts.push(text_of(functions.operate(act("evict", force)).await));
@@ -151,7 +153,7 @@ async fn no_task_token_shows_in_a_log_line_an_event_or_an_error() {
         "protection_refused",
         "state_end_failed",
     ] {
-        assert!(log.contains(part), "nothing logged of {part:?}");
+        assert!(log.contains(part), "no log line has {part:?}");
     }
     assert!(errors.len() >= 6, "{errors:?}");
     assert!(!events.is_empty());
@@ -170,7 +172,11 @@ async fn no_task_token_shows_in_what_operators_see_or_in_their_log() {
     let record = functions.record("nightly").await.unwrap();
     let called = record.holders.values().next().unwrap().call.clone();
     let token = called.unwrap().task_token.unwrap();
-    assert_eq!(token.reveal(), "SECRET-d", "the holder has a secret");
+    assert_eq!(
+        token.reveal(),
+        "SECRET-d",
+        "the grant of the holder keeps the secret"
+    );
     for part in [
         "\"done\":1",
         "\"status\":\"dropped\"",

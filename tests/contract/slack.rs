@@ -1,4 +1,5 @@
-//! The buttons under a message in Slack: what they ask of view and operate, and what the role of the channel may call.
+//! The buttons under a message in Slack: their requests to view and operate, and what the role of the channel
+//! may call.
 
 use crate::functions::Functions;
 use crate::scene::{assert_fails, assert_has, execution};
@@ -11,14 +12,15 @@ fn template() -> String {
     fs::read_to_string(repository().join("infra/slack.yaml")).unwrap()
 }
 
-/// The part of the template about a resource.
+/// Returns the text of a resource in the template.
 fn resource(name: &str) -> String {
     let template = template();
     let (_, text) = template.split_once(&format!("\n  {name}:\n")).expect(name);
     text.split("\n\n").next().unwrap().to_owned()
 }
 
-/// What a button asks for, with the facts of a message about `holder` in it, and the function that it calls.
+/// Returns the request of a button under a message about `holder`, and the output with the ARN of the
+/// function that it calls.
 fn pressed(button: &str, holder: &str) -> (Value, String) {
     let text = resource(button);
     let begin = "- 'lambda invoke --function-name ${Function} --payload ";
@@ -48,7 +50,7 @@ async fn the_buttons_are_requests_that_view_and_operate_take() {
     assert!(shown.to_string().contains(&holder), "{shown}");
     let paused = functions.operate(pause).await.unwrap();
     assert_has(&paused, json!({ "act": "pause", "done": 1 }));
-    // The run works, and the button has no `force`.
+    // The run is alive, and the request of the button has no `force`.
     let refused = functions.operate(evict.clone()).await;
     assert_fails(refused, "Lockstep.LockHeld", &[&holder]);
     functions.end("a", ExecutionEnd::Aborted);

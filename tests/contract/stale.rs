@@ -1,4 +1,4 @@
-//! Runs that hang, overran or stopped renewing under the policies `yield` and `hold`.
+//! Stale runs under the policies `yield` and `hold`: no progress, over their time, or without a renewal.
 
 use crate::functions::{Answer, Functions, RETENTION};
 use crate::scene::{ask, assert_says, at_work, execution, in_tasks, merged, task};
@@ -6,7 +6,8 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{Mode, RunOutcome};
 use serde_json::{Value, json};
 
-/// `a` holds under `policy`, hangs after half a minute, and has to be over after a hundred seconds.
+/// Returns the functions with `a` as the holder under `policy`, and its grant. The limits are 30 s without
+/// progress and 100 s in all.
 pub(crate) async fn held(policy: &str) -> (Functions, Value) {
     let limits = json!({
         "stalePolicy": policy, "noProgressSeconds": 30, "maxRunSeconds": 100
@@ -48,7 +49,7 @@ async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
         let shown = functions.shown().await;
         shown.get("withoutPermit").cloned().unwrap_or_default()
     };
-    assert_eq!(without_permit().await, json!(null), "it holds the lock");
+    assert_eq!(without_permit().await, json!(null), "`a` holds the lock");
     functions.wait(31);
     functions.beat(&grant, "beat-1").await;
 
@@ -57,10 +58,14 @@ async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
     assert_eq!(shown[0]["holder"], execution("a"), "{shown}");
     assert_eq!(shown[0]["tasks"][0]["arn"], task("t", 1, false).arn);
     let again = functions.granted_with(at_work("a")).await;
-    assert_eq!(without_permit().await, json!(null), "it has a permit again");
+    assert_eq!(
+        without_permit().await,
+        json!(null),
+        "`a` has a permit again"
+    );
     functions.finish(&again, "failed").await;
     functions.put_task("a", task("t", 2, true));
-    assert_eq!(without_permit().await, json!(null), "it has stopped");
+    assert_eq!(without_permit().await, json!(null), "the task has stopped");
 }
 
 #[tokio::test]
@@ -137,7 +142,7 @@ async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield(
 
     assert_eq!(report["freed"], 1);
     let output = functions.output("beat-a");
-    assert_eq!(output, Some(json!({})), "its state has nothing to wait for");
+    assert_eq!(output, Some(json!({})), "the heartbeat state ends");
     assert!(functions.executions.stops().is_empty());
     let event = functions.event(EventKind::LeaseLost);
     assert_says(&event.advice, "may still be at work");

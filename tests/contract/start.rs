@@ -1,4 +1,4 @@
-//! How operate starts a run of a lock again.
+//! Act `start` without a schedule: operate starts the latest run of a lock again.
 
 use crate::bad_input::{NULL, cases};
 use crate::functions::Functions;
@@ -13,7 +13,7 @@ fn start(more: &Value) -> Value {
     act("start", merged(json!({ "lock": "nightly" }), more))
 }
 
-/// The executions whose name an operator has given.
+/// Returns the executions that operate has started.
 fn started(functions: &Functions) -> Vec<String> {
     let known = functions
         .executions
@@ -23,7 +23,8 @@ fn started(functions: &Functions) -> Vec<String> {
     known.filter(|arn| arn.contains(":started-")).collect()
 }
 
-/// The execution called so ran under the lock, with more terms.
+/// Carries out a run of the execution `name` on the terms of `more`, which ends with `outcome`, and waits 60
+/// s.
 async fn ran(functions: &Functions, name: &str, more: Value, outcome: &str) {
     functions.start(&[name]);
     let grant = functions.granted_with(ask_with(name, more)).await;
@@ -84,7 +85,7 @@ async fn a_repeated_request_with_the_same_id_starts_one_run() {
     assert_eq!(started(&functions).len(), 2);
 }
 
-/// The locks have one state machine, and names of executions are those of a state machine.
+/// Both locks start the same state machine, whose executions need different names.
 #[tokio::test]
 async fn requests_for_two_locks_at_one_time_start_two_executions() {
     let functions = Functions::new();
@@ -107,7 +108,7 @@ async fn requests_for_two_locks_at_one_time_start_two_executions() {
     assert_eq!(started(&functions).len(), 4);
 }
 
-/// The first answer was lost, before the history had the start.
+/// The first request started the execution and failed before it wrote the history.
 #[tokio::test]
 async fn a_start_without_an_answer_is_in_the_history_after_its_repetition() {
     let functions = Functions::new();
@@ -206,7 +207,7 @@ async fn a_run_key_whose_run_failed_is_run_again_as_it_is() {
     }
 }
 
-/// Callers name their own holder, and could have named an execution of somebody else.
+/// A caller chooses the name of its holder, and may have named an execution that is not its own.
 #[tokio::test]
 async fn an_execution_that_does_not_name_the_lock_is_not_started() {
     let functions = Functions::new();
@@ -265,7 +266,7 @@ async fn a_start_that_step_functions_refuses_leaves_no_entry() {
     assert_eq!(history["entries"][0]["kind"], "run");
 }
 
-/// The copy would be a duplicate, and the operator be told of a start that is none.
+/// The started execution would be a duplicate, although the operator was told that it started.
 #[tokio::test]
 async fn a_run_key_that_is_in_use_is_not_started_again() {
     for case in ["held", "waiting", "without its permit"] {
@@ -311,7 +312,7 @@ async fn a_run_key_that_is_in_use_is_not_started_again() {
     }
 }
 
-/// The first answer was lost, and the run that it was about has ended since.
+/// The first answer was lost, and the run that the request started has succeeded since.
 #[tokio::test]
 async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
     let functions = Functions::new();
@@ -419,7 +420,8 @@ async fn what_is_no_execution_as_a_whole_is_not_started() {
     }
 }
 
-/// The name of the execution that the request with the id `x` and this `again`, `schedule` and `scheduledTime` starts.
+/// Returns the name of the execution that the request with the id `x` and this `again`, `schedule` and
+/// `scheduledTime` starts.
 pub(crate) fn started_x(given: [&str; 3]) -> String {
     start_name(&LockKey::new("nightly").unwrap(), &given, "x")
 }

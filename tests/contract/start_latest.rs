@@ -1,4 +1,4 @@
-//! Which run operate starts again.
+//! Act `start`: which run operate starts again.
 
 use crate::faulty::Faulty;
 use crate::functions::Functions;
@@ -13,7 +13,7 @@ fn start(more: &Value) -> Value {
     )
 }
 
-/// The execution called so ran under the lock, with more terms.
+/// Carries out a run of the execution `name` on the terms of `more`, which fails, and waits 60 s.
 async fn ran(functions: &Functions, name: &str, more: Value) {
     functions.start(&[name]);
     let grant = functions.granted_with(ask_with(name, more)).await;
@@ -21,7 +21,8 @@ async fn ran(functions: &Functions, name: &str, more: Value) {
     functions.wait(60);
 }
 
-/// `monday` ran with `tick-1`; `tuesday` holds a permit with `tick-2`, and `wednesday` waits with `tick-3`.
+/// Returns the functions after a run of `monday` with `tick-1`, while `tuesday` holds the permit with
+/// `tick-2` and `wednesday` waits with `tick-3`.
 async fn in_use() -> Functions {
     let functions = Functions::new();
     ran(&functions, "monday", json!({ "runKey": "tick-1" })).await;
@@ -63,7 +64,8 @@ async fn a_run_key_of_a_holder_or_of_a_waiter_that_has_never_run_is_held() {
     }
 }
 
-/// Another run of its key waits, and would be behind the copy.
+/// `tuesday` waits with the run key of the latest run, so a copy of that run would be a second run of the
+/// key.
 #[tokio::test]
 async fn the_latest_run_is_not_started_while_its_run_key_waits() {
     let functions = Functions::new();
@@ -97,7 +99,7 @@ async fn the_copy_of_a_run_is_no_retry_of_the_execution_that_started_it() {
     assert_eq!(input, r#"{"lock":"nightly"}"#);
 }
 
-/// The latest run may be among those that cannot be read.
+/// The latest run may be one of the runs that cannot be read.
 #[tokio::test]
 async fn a_lock_with_unreadable_runs_is_started_by_a_run_key_alone() {
     let functions = Functions::new();

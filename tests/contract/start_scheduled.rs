@@ -1,4 +1,4 @@
-//! How operate starts what a tick of a schedule starts.
+//! Act `start` with a schedule: operate starts the execution that a tick of the schedule would start.
 
 use crate::bad_input::cases;
 use crate::functions::Functions;
@@ -19,7 +19,8 @@ fn start(more: &Value) -> Value {
     act("start", merged(scheduled, more))
 }
 
-/// A schedule of the state machine whose executions [`execution`] names, with an input for each target.
+/// Returns a schedule with one target for each of `inputs`. The targets start the state machine of
+/// [`execution`].
 fn schedule(arn: &str, inputs: &[TargetInput]) -> Schedule {
     let machine = execution("x").replace(":execution:", ":stateMachine:");
     let machine = StateMachineArn::new(machine.trim_end_matches(":x")).expect("an ARN");
@@ -33,7 +34,7 @@ fn schedule(arn: &str, inputs: &[TargetInput]) -> Schedule {
     }
 }
 
-/// An input of exclusive-run for `lock`, whose run key has the scheduled time.
+/// Returns an input of exclusive-run for `lock`, whose run key contains the scheduled time.
 fn keyed(lock: &str) -> TargetInput {
     let text = r#"{"lock": "LOCK", "runKey": "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>"}"#;
     TargetInput::Attributes(text.replace("LOCK", lock))
@@ -47,7 +48,7 @@ fn with_nightly() -> Functions {
     functions
 }
 
-/// The inputs that Step Functions got.
+/// Returns the inputs of the executions that were started.
 fn inputs(functions: &Functions) -> Vec<Value> {
     let starts = functions.executions.starts().into_iter();
     let input = |text: String| serde_json::from_str(&text).expect("JSON");
@@ -235,7 +236,7 @@ async fn a_wrong_schedule_is_refused_with_its_field_value_and_rule() {
     );
 }
 
-/// The schedule has been deleted since, and the first answer was lost.
+/// The first answer was lost, and the schedule has been deleted since.
 #[tokio::test]
 async fn a_repetition_is_answered_although_its_schedule_is_gone() {
     let functions = with_nightly();

@@ -1,4 +1,4 @@
-//! acquire-lock meets a holder that is stale, or of whom nothing can be learnt.
+//! acquire-lock at a lock whose holder is stale, or about whom no evidence can be read.
 
 use crate::functions::Functions;
 use crate::scene::{arn, ask, assert_says, at_work, execution, in_tasks, merged, task};
@@ -42,10 +42,11 @@ async fn a_stale_holder_keeps_its_permit_until_its_task_has_stopped() {
     assert!(!stops.is_empty());
 }
 
-/// Makes the case of a test.
+/// Prepares the case of a test.
 type Prepare = fn(&Functions);
 
-/// The caller of acquire-lock chooses the name of the holder: the lock has to be named by its execution.
+/// The caller of acquire-lock chooses the name of the holder. Lockstep therefore stops an execution only if
+/// the execution itself names the lock.
 #[tokio::test]
 async fn a_silent_holder_that_cannot_or_may_not_be_stopped_is_not_reported_as_stopped() {
     let denied: Prepare = |functions| {

@@ -1,4 +1,4 @@
-//! The reaper's sweep: what no event reported.
+//! The reaper's sweep finds what no event has reported.
 
 use crate::functions::Functions;
 use crate::scene::{assert_has, execution};

@@ -1,4 +1,4 @@
-//! How far one sweep goes, and what does not stop it.
+//! The bounds of one sweep, and the errors that do not stop it.
 
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
@@ -7,7 +7,7 @@ use lockstep::store::{SHARDS, shard};
 use serde_json::json;
 use std::time::Duration;
 
-/// So many locks with a dead holder each.
+/// Returns the functions with `locks` locks, each with a dead holder.
 async fn dead(locks: usize) -> Functions {
     let functions = Functions::new();
     functions.hold_locks(locks).await;
@@ -29,7 +29,7 @@ async fn a_record_that_cannot_be_read_does_not_stop_the_sweep() {
 
     assert_has(&report, json!({ "failed": 1, "freed": 2 }));
     let after = functions.record("bad").await;
-    assert_eq!(after, before, "it is not overwritten");
+    assert_eq!(after, before, "the unreadable record is not overwritten");
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
 
     assert_eq!(first["more"], true);
     assert_eq!(finished, 0.0);
-    assert!(took < 55_000, "{took} ms: the function has a minute");
+    assert!(took < 55_000, "{took} ms: the function ends after 60 s");
     assert_eq!(freed, 30);
 }
 
@@ -133,18 +133,19 @@ async fn a_sweep_reads_every_shard_and_begins_with_another_one_each_minute() {
 
         functions.sweep_on(&table).await;
 
-        // The test begins at a minute of the first shard.
+        // At the time of the test, a sweep begins with shard 0.
         let expected: Vec<_> = (0..SHARDS).map(|shard| (minute + shard) % SHARDS).collect();
         assert_eq!(table.shards(), expected, "minute {minute}");
         functions.wait(60);
     }
 }
 
-/// Of more holders than a sweep has time for, none is always the last.
+/// If a sweep has no time for all holders of a lock, the ones that it leaves out change from minute to
+/// minute.
 #[tokio::test]
 async fn a_sweep_begins_with_another_holder_of_a_lock_each_minute() {
     let mut firsts = Vec::new();
-    // The first two are in the same minute.
+    // The first two sweeps are in the same minute.
     for seconds in [62, 70, 122, 182] {
         let functions = Functions::new();
         for number in 0..5 {

@@ -1,4 +1,4 @@
-//! What becomes of a turn: taken up, passed over, or pushed once more.
+//! What happens to a hand-over: the waiter confirms it, is passed over, or is woken once more.
 
 use crate::functions::{Functions, task_token};
 use crate::queue::two_wait;
@@ -20,7 +20,7 @@ async fn a_waiter_that_registers_again_keeps_its_place_and_is_woken_by_its_new_t
     assert_eq!(functions.output("token-b2").unwrap()["status"], "granted");
 }
 
-/// It may have been redriven a moment ago, which DescribeExecution does not show yet.
+/// The execution may have been redriven in the last 30 s. DescribeExecution may not show that yet.
 #[tokio::test]
 async fn a_waiter_whose_execution_ended_is_passed_over_or_keeps_its_turn_until_its_event() {
     for (ended_for, first) in [(30, "c"), (29, "b")] {
@@ -44,8 +44,8 @@ async fn a_waiter_whose_execution_ended_is_passed_over_or_keeps_its_turn_until_i
     }
 }
 
-/// DescribeExecution still shows the end from before the redrive. A workflow of the user's own counts
-/// no redrives, but registers again.
+/// DescribeExecution still shows the end from before the redrive. A user's own workflow sends no
+/// `redriveCount`, but it registers again.
 #[tokio::test]
 async fn a_waiter_that_was_redriven_is_not_passed_over_for_the_end_before() {
     for (redrives, ended_for) in [(1, 0), (0, 60)] {
@@ -113,18 +113,19 @@ async fn a_waiter_that_a_container_lets_in_is_woken_by_the_reaper() {
     assert_eq!(functions.output("token-b").unwrap()["status"], "granted");
 }
 
-/// `b` waits half a minute at most.
+/// Returns the term of a run that waits for at most 30 s.
 fn impatient() -> Value {
     json!({ "waitUntil": "2026-03-01T06:00:30Z" })
 }
 
-/// The term of a run that has `a`'s run key.
+/// Returns the run key of `a` as a term.
 fn tick() -> Value {
     json!({ "runKey": "tick-1" })
 }
 
-/// `b` waits for `a` on the terms of `more`, for longer than it may; all with sealed task tokens. `a`, a run of
-/// the tick, has waited before it.
+/// Returns the functions with `a` as the holder and `b` in the queue on the terms of `more`, and the grant of
+/// `a`. `a` has the run key of [`tick`], and came out of the queue. `b` has waited for 40 s. All task tokens
+/// are sealed.
 async fn waits_too_long(more: &Value) -> (Functions, Value) {
     let (functions, before) = Functions::held(&["z", "a", "b"]).await;
     functions.executions.seal_tokens();
@@ -138,7 +139,7 @@ async fn waits_too_long(more: &Value) -> (Functions, Value) {
     (functions, grant)
 }
 
-/// The run of `grant` succeeds in a container, which cannot end the states of others.
+/// Releases `grant` with success from inside a container, which cannot end the waiting states of other runs.
 async fn succeed_inside(functions: &Functions, grant: &Value) {
     functions.executions.set_inside(true);
     functions.succeed(grant).await;
@@ -163,8 +164,7 @@ async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
     }
 }
 
-/// The event is not published again. The attempt of the waiting state times out, and the workflow
-/// registers again.
+/// The event is not published again. The waiting state times out, and the workflow registers again.
 #[tokio::test]
 async fn a_waiter_whose_event_is_lost_gets_the_answer_when_it_registers_again() {
     for (more, is_held_again, status) in [
@@ -185,7 +185,7 @@ async fn a_waiter_whose_event_is_lost_gets_the_answer_when_it_registers_again() 
     }
 }
 
-/// The reaper takes the event for what it is: a hint.
+/// The reaper takes the event as a hint, and reads the table before it ends a state.
 #[tokio::test]
 async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
     for holds in [false, true] {
@@ -206,7 +206,7 @@ async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
     }
 }
 
-/// No event asks the reaper for what is done.
+/// The function ends the waiting state itself, so the reaper needs no event.
 #[tokio::test]
 async fn a_waiter_that_a_function_sends_away_needs_no_event_for_that() {
     let (functions, first) = waits_too_long(&impatient()).await;
@@ -217,7 +217,7 @@ async fn a_waiter_that_a_function_sends_away_needs_no_event_for_that() {
     assert!(!functions.has_published(EventKind::WaiterSentAway));
 }
 
-/// After the rest of the lock, any that asks again lets the first in.
+/// When the rest of the lock is over, any waiter that asks again starts the hand-over to the first one.
 #[tokio::test]
 async fn a_waiter_that_asks_again_lets_the_first_in() {
     let rests = json!({ "minIntervalSeconds": 60 });

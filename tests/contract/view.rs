@@ -1,4 +1,4 @@
-//! What view answers: lists, and single locks.
+//! The answers of view to `list` and `show`.
 
 use crate::faulty::Faulty;
 use crate::functions::{Functions, task_token};
@@ -12,7 +12,8 @@ use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Locks in every state: held, paused and held, waiting for the end of a rest, and idle.
+/// Returns the functions with locks that are held, paused, paused and held, waiting for the end of a rest,
+/// and idle.
 async fn locks_in_every_state() -> Functions {
     let functions = Functions::running(&["w"]);
     let rested = json!({ "lock": "s/waiting", "holder": "a", "minIntervalSeconds": 60 });
@@ -173,7 +174,7 @@ async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
     );
 }
 
-/// It has the run key of the evicted process, whose end only its lease shows.
+/// The waiter has the run key of the evicted process. Only the lease of that process shows its end.
 #[tokio::test]
 async fn a_free_permit_that_waits_for_the_end_of_a_run_is_named_as_such() {
     let functions = Functions::running(&["b"]);
@@ -261,16 +262,17 @@ async fn a_slow_list_or_history_ends_with_what_there_is_and_is_continued() {
         functions.hold_locks(locks).await;
         let slow = Faulty::slow(&functions, Duration::from_secs(4));
 
-        // The state makes each request read its whole page; its time ends within the first one.
+        // The filter `frozen` matches no lock, so the list reads a whole page. The time of the request ends
+        // within the first one.
         let list = json!({ "act": "list", "state": "frozen", "limit": limit });
         let list = functions.operate_on(&slow, list).await.unwrap();
         let history = json!({ "act": "history", "prefix": "s/" });
         let page = functions.operate_on(&slow, history).await.unwrap();
 
         assert_eq!(list["locks"], json!([]));
-        // A page of a hundred was read, or one that has all.
+        // The list has read a page of 100 locks, or all 5.
         assert_eq!(list.get("next").and_then(Value::as_str), next);
-        // Four seconds a lock, and ten in all.
+        // Each lock takes 4 s, and the request has 10 s.
         assert_eq!(page["next"], "0@s/002");
     }
 }
@@ -334,7 +336,7 @@ async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
     assert_eq!(shown["holders"][0]["expired"], true);
 }
 
-/// Nothing shows that its execution belongs to the lock, so force stops nothing of it.
+/// The execution does not name the lock, so an eviction with force would not stop it.
 #[tokio::test]
 async fn a_holder_that_may_not_be_stopped_is_offered_no_eviction_by_force() {
     let sentence = "`lockstep evict LOCK HOLDER --force --note TEXT` stops it now";

@@ -1,4 +1,4 @@
-//! What view answers about the past: the history of a lock, and of the locks of a prefix.
+//! The answers of view about the past: the history of a lock and of the locks with a prefix.
 
 use crate::bad_input::{NULL, assert_refuses, cases};
 use crate::functions::Functions;
@@ -67,7 +67,7 @@ async fn a_history_ends_with_the_page_that_has_its_last_entry() {
         (json!({ "prefix": "t/" }), 1),
         (json!({ "lock": "t/b" }), 1),
         (json!({ "lock": "t/b", "limit": 2 }), 2),
-        // The run that is older than `from` is read, and is the last one.
+        // The second page is empty: it reads the run before `from` and ends there.
         (json!({ "lock": "t/b", "limit": 1, "from": from }), 2),
     ] {
         let request = merged(request, &json!({ "act": "history" }));
@@ -119,12 +119,13 @@ async fn the_history_says_on_what_evidence_a_run_was_recovered() {
     assert_says(entry["evidence"].as_str().unwrap(), "FAILED");
 }
 
-/// The process of a task that holds a lock.
+/// Returns the holder that a process in a task is.
 fn process(task: &str) -> String {
     format!("arn:aws:ecs:eu-west-1:123456789012:task/batch/{task}#4711/k3j4")
 }
 
-/// `s/a` and `t/b` have each a run that succeeded, one of a task that failed, and an act.
+/// Returns the functions with the locks `s/a` and `t/b`. Each has a run that succeeded, a run of a task that
+/// failed, and an act.
 async fn mixed() -> Functions {
     let functions = Functions::new();
     for (lock, task) in [("s/a", "0a1b"), ("t/b", "2c3d")] {
@@ -186,7 +187,7 @@ async fn a_history_has_one_scope_and_a_task_of_visible_characters() {
 #[tokio::test]
 async fn a_lock_shows_how_long_its_runs_take_and_which_holder_takes_longer() {
     let functions = Functions::new();
-    // A failure says nothing about how long the work takes.
+    // The failed run does not count for the usual length.
     for (seconds, outcome) in [
         (30, "succeeded"),
         (10, "succeeded"),
@@ -226,7 +227,7 @@ async fn the_usual_length_of_a_run_is_that_of_the_latest_twenty_runs() {
     assert_eq!(shown["usual"]["longestSeconds"], 98.0);
 }
 
-/// The entries in all pages of a history: the holder of a run, the note of an act.
+/// Returns the entries of all pages of a history: the holder of each run, and the note of each act.
 async fn entries(functions: &Functions, request: Value) -> Vec<Value> {
     let limit = request["limit"].as_u64().unwrap_or(50);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Starts that got no permit, in the history: what view reads of the log of events.
+//! The starts that got no permit, as view reads them from the log of events into the history.
 
 use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
@@ -8,10 +8,10 @@ use lockstep::domain::HolderId;
 use lockstep::events::{Event, Events};
 use serde_json::{Value, json};
 
-/// Before all runs of these tests.
+/// A time before all runs of these tests.
 const BEGIN: &str = "2026-01-01T00:00:00Z";
 
-/// A start of `lock` that got no permit then.
+/// Publishes the event of a start of `lock` that gets no permit, and waits 10 s.
 async fn refused(functions: &Functions, kind: EventKind, lock: &str) {
     let event = Event {
         kind,
@@ -28,7 +28,8 @@ async fn refused(functions: &Functions, kind: EventKind, lock: &str) {
     functions.wait(10);
 }
 
-/// `t/a` and `t/b` have a run and starts behind it; `t/new` has no record, and starts all the same.
+/// Returns the functions with three locks. `t/a` and `t/b` each have a run and starts after it. `t/new` has
+/// starts and no record.
 async fn with_starts() -> Functions {
     use EventKind::{RunDuplicate, RunSkipped, WaitGivenUp};
     let functions = Functions::new();
@@ -45,7 +46,7 @@ async fn with_starts() -> Functions {
     functions
 }
 
-/// The entries of all pages, each as `lock outcome starts`.
+/// Returns the entries of all pages, each as `lock outcome starts`.
 async fn entries(functions: &Functions, request: &Value) -> Vec<String> {
     let request = merged(request.clone(), &json!({ "act": "history" }));
     let mut found = Vec::new();
@@ -71,7 +72,8 @@ async fn starts_stand_beside_the_runs_of_their_lock_newest_first() {
     let known = [&OF_A[..], &OF_B].concat();
     for (request, expected) in [
         (json!({ "prefix": "t/", "from": BEGIN }), &all[..]),
-        // Without a beginning each lock is read by itself, and the index has those with a record.
+        // Without `from`, view reads the history of each lock in the index. `t/new` has no record, so it is
+        // not there.
         (json!({ "prefix": "t/" }), &known),
         (json!({ "lock": "t/a", "from": BEGIN }), &OF_A),
         (json!({ "lock": "t/b" }), &OF_B),
@@ -131,7 +133,7 @@ async fn only_a_history_with_starts_says_that_the_log_cannot_be_read() {
     }
 }
 
-/// It got its turn after the record was read.
+/// The waiter was granted after view had read the record, so its side item is gone.
 #[tokio::test]
 async fn a_waiter_without_an_item_is_shown_only_while_it_waits() {
     let (functions, grant) = Functions::held(&["a", "b"]).await;

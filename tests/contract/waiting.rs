@@ -1,4 +1,4 @@
-//! The ends of waiting other than a turn: time, a taken key, an operator.
+//! The ends of a wait without a grant: its time is over, its run key has succeeded, or an operator drops it.
 
 use crate::functions::{Functions, key};
 use crate::scene::{assert_has, assert_says, audit_note, execution, merged, waiting};
@@ -6,7 +6,8 @@ use lockstep::contract::EventKind;
 use lockstep::domain::{Command, DropWaiter, HolderId};
 use serde_json::{Value, json};
 
-/// `b` waits for `a`, both with the fields of `more`, and `b` with those of `of_waiter`.
+/// Returns the functions with `a` as the holder and `b` in the queue, and the grant of `a`. Both have the
+/// terms of `more`, and `b` those of `of_waiter` too.
 async fn one_waits(more: Value, of_waiter: Value) -> (Functions, Value) {
     let (functions, grant) = Functions::held_with(&["a", "b"], more.clone()).await;
     let request = merged(merged(waiting("b", "token-b"), &more), &of_waiter);
@@ -31,7 +32,7 @@ async fn a_run_that_comes_too_late_to_wait_at_all_gives_up_and_leaves_no_place()
     assert_says(&event.advice, "waitSeconds");
     assert_eq!(functions.metrics.all().last().unwrap()["GaveUp"], 1.0);
     functions.succeed(&grant).await;
-    // A free lock is granted, however late the caller is.
+    // A free permit is granted although `waitUntil` is over.
     assert_eq!(functions.status(late()).await, "granted");
 }
 

@@ -1,4 +1,4 @@
-//! Responses to runs that may wait, word for word.
+//! The responses to runs that may wait, word for word.
 
 use crate::functions::Functions;
 use crate::scene::{ask, ask_with, assert_has, execution, merged, waiting};
@@ -22,7 +22,7 @@ async fn a_place_in_the_queue_says_which_behind_whom_and_until_when() {
         )
     });
     assert_eq!(answer, expected);
-    assert_eq!(functions.output("token-c"), None, "it goes on waiting");
+    assert_eq!(functions.output("token-c"), None, "the state waits on");
     let skip = functions.acquire(ask("d")).await.unwrap();
     assert_has(
         &skip,
@@ -51,7 +51,11 @@ async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
     });
     assert_eq!(answer, expected);
     let output = functions.output("token-2");
-    assert_eq!(output, Some(expected), "its state gets the same");
+    assert_eq!(
+        output,
+        Some(expected),
+        "the state ends with the same answer"
+    );
     assert!(functions.record("nightly").await.unwrap().queue.is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! view behind a CloudWatch custom widget: its pages, and what a page may contain.
+//! The pages that view and operate show in a CloudWatch custom widget, and what a page may contain.
 
 use crate::functions::{Functions, key};
 use crate::markup::{assert_harmless, parsed};
@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 pub(crate) const VIEW: &str = "arn:aws:lambda:eu-west-1:123456789012:function:lockstep-view";
 pub(crate) const OPERATE: &str = "arn:aws:lambda:eu-west-1:123456789012:function:lockstep-operate";
 
-/// A note that is a script in a page that forgets to escape it.
+/// A note that runs as a script in a page that does not escape it.
 pub(crate) const SCRIPT: &str =
     "<script>alert('1')</script><img src=x onerror=alert(1)>\"><iframe>";
 
-/// The event of a widget: `body`, the fields of the page's forms, and a context as CloudWatch sends it.
+/// Returns the event of a widget: `body`, with the fields of the page's forms in a context as CloudWatch
+/// sends it.
 pub(crate) fn event(body: &Value, form: Value) -> Value {
     let mut event = body.clone();
     event["widgetContext"] = json!({
@@ -50,7 +51,7 @@ impl Functions {
         self.page_on(&self.store, surface, operate, event).await
     }
 
-    /// The page that `surface` shows of another table than the functions' own.
+    /// Returns the page that `surface` shows of `store`.
     pub(crate) async fn page_on<S: LockIndex>(
         &self,
         store: S,
@@ -72,36 +73,38 @@ impl Functions {
         page
     }
 
-    /// What view shows.
+    /// Returns the page that view shows for `body`.
     pub(crate) async fn page(&self, body: Value) -> String {
         let event = event(&body, json!({}));
         self.page_with(Surface::View, Some(OPERATE), event).await
     }
 
-    /// What view shows of the lock.
+    /// Returns the page that view shows of the lock.
     pub(crate) async fn page_of_the_lock(&self) -> String {
         let body = json!({ "page": "lock", "lock": "nightly" });
         self.page(body).await
     }
 
-    /// What operate shows after a button was clicked, with the fields of the form.
+    /// Returns the page that operate shows after a click on the button with this body, with the fields of the
+    /// form.
     pub(crate) async fn click(&self, body: &Value, form: Value) -> String {
         let event = event(body, form);
         self.page_with(Surface::Operate, Some(OPERATE), event).await
     }
 
-    /// What operate shows after a click on the button called so, with a note in the form.
+    /// Returns the page that operate shows after a click on the button `label`, with a note in the form.
     pub(crate) async fn press(&self, page: &str, label: &str, note: &str) -> String {
         self.click(&button(page, label), signed(note)).await
     }
 }
 
-/// What an operator types into the form.
+/// Returns the form of an operator with an actor and a note.
 pub(crate) fn signed(note: &str) -> Value {
     json!({ "actor": "jo@example.com", "note": note })
 }
 
-/// The body of each action of a page, by the text of the element before it.
+/// Returns the label, the endpoint and the body of each action of a page. The label is the text of the
+/// element before it.
 fn actions(page: &str) -> Vec<(String, String, Value)> {
     let elements = parsed(page);
     let pairs = elements.windows(2);
@@ -114,7 +117,7 @@ fn actions(page: &str) -> Vec<(String, String, Value)> {
     found.collect()
 }
 
-/// The body of the button called so.
+/// Returns the body of the button `label`.
 pub(crate) fn button(page: &str, label: &str) -> Value {
     let found = actions(page).into_iter().find(|(text, ..)| text == label);
     found.unwrap_or_else(|| panic!("no {label} in {page}")).2
@@ -129,7 +132,7 @@ pub(crate) fn assert_shows(page: &str, texts: &[&str]) {
     }
 }
 
-/// What is in the field of a form.
+/// Returns the value of a field of a form.
 pub(crate) fn field(page: &str, name: &str) -> Option<String> {
     let elements = parsed(page);
     let mut fields = elements.iter();
@@ -137,7 +140,7 @@ pub(crate) fn field(page: &str, name: &str) -> Option<String> {
     field.attribute("value").map(str::to_owned)
 }
 
-/// The one problem that a page shows.
+/// Returns the problem that a page shows. Panics unless there is exactly one.
 #[track_caller]
 pub(crate) fn problem(page: &str) -> String {
     let mut problems = problems(page);
@@ -145,14 +148,15 @@ pub(crate) fn problem(page: &str) -> String {
     problems.remove(0)
 }
 
-/// All problems that it shows.
+/// Returns all problems that a page shows.
 pub(crate) fn problems(page: &str) -> Vec<String> {
     let elements = parsed(page).into_iter();
     let problems = elements.filter(|one| one.attribute("class") == Some("notice problem"));
     problems.map(|problem| problem.text).collect()
 }
 
-/// A lock that is held, with a queue, runs of before, and `note` as the note of a pause.
+/// Returns the functions with a lock that is held and paused with `note`, and that has a waiter and a past
+/// run.
 async fn busy_lock(note: &str) -> Functions {
     let (functions, first) = Functions::held(&["a", "b", "c"]).await;
     functions.wait(30);

@@ -1,4 +1,4 @@
-//! The buttons of the pages: what a click does, and what a bad request shows.
+//! The buttons of the pages: what a click does, and the error that a bad request shows.
 
 use crate::faulty::Faulty;
 use crate::functions::{Functions, key};
@@ -62,10 +62,10 @@ async fn view_changes_nothing_whatever_a_page_asks_for() {
     assert_eq!(functions.holders("nightly").await, ["a"]);
 }
 
-/// A bad request: its body, the fields of the form, and what its error has to say.
+/// A bad request: its body, the fields of the form, and the text that its error has to contain.
 type Bad<'a> = (Value, Value, &'a str);
 
-/// Checks that each of `cases` shows one error, and leaves no trace in the table.
+/// Checks that each of `cases` shows one error and writes nothing.
 async fn assert_refused(cases: Vec<Bad<'_>>) {
     let functions = Functions::new();
     functions.granted("nightly", "a").await;

@@ -1,4 +1,4 @@
-//! Work that is an execution of a workflow.
+//! Runs whose work is an execution of a workflow.
 
 use crate::functions::Functions;
 use crate::scene::{ask_with, execution_event, task, work as tasks};
@@ -13,7 +13,8 @@ fn ask(name: &str, mut more: Value) -> Value {
     ask_with(name, more)
 }
 
-/// `a` holds the lock. Its grant, and the ARN that its execution gets in the first attempt.
+/// Returns the functions with `a` as the holder, its grant, and the ARN of the execution that does its work
+/// in the first attempt.
 async fn held() -> (Functions, Value, ExecutionArn) {
     let functions = Functions::running(&["a", "b"]);
     let answer = functions.acquire(ask("a", json!({}))).await.unwrap();
@@ -22,7 +23,7 @@ async fn held() -> (Functions, Value, ExecutionArn) {
     (functions, answer["grant"].clone(), arn)
 }
 
-/// The event of the end of `execution`, whose input names no lock.
+/// Returns the event of the end of `execution`, whose input names no lock.
 fn end_of(execution: &ExecutionArn, status: &str) -> Value {
     let mut event = execution_event("x", status, json!("{}"));
     event["detail"]["executionArn"] = json!(execution.as_str());
@@ -166,7 +167,8 @@ async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
         ExecutionState::Running,
         ExecutionState::Ended(ExecutionEnd::Failed),
     );
-    // The executions of the first attempt and of one after a redrive, and what is shown.
+    // Columns: the execution of the first attempt, that of the attempt after a redrive, whether there was a
+    // redrive, and the status that is shown.
     for (first, second, is_redriven, expected) in [
         (None, None, false, "UNKNOWN"),
         (Some(running), None, false, "RUNNING"),
@@ -194,7 +196,7 @@ async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
     }
 }
 
-/// One of its states has timed out, and its task waits for nobody.
+/// A state of the work has timed out, and its task still runs.
 #[tokio::test]
 async fn a_task_that_the_work_has_left_keeps_the_permit_until_it_stops() {
     let (functions, grant, work) = held().await;
@@ -226,6 +228,9 @@ async fn a_task_that_the_work_has_left_keeps_the_permit_until_it_stops() {
     }
 
     assert_eq!(held, [1, 0]);
-    assert!(functions.tasks.stops().is_empty(), "it may be of others");
+    assert!(
+        functions.tasks.stops().is_empty(),
+        "the task may belong to another run"
+    );
     assert_eq!(functions.outcome_of(&grant), RunOutcome::Recovered);
 }

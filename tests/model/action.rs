@@ -9,55 +9,55 @@ use std::sync::Arc;
 pub(crate) enum Action {
     /// A second passes.
     Tick,
-    /// Nothing else can happen: time passes until something can.
+    /// No other step is possible, so time passes until one is.
     WaitUntil(u64),
-    /// The same, although something else can happen.
+    /// Time passes until another step becomes possible, although others are possible already.
     Leap(u64),
     Start(Who),
-    /// A call goes one step further; its clock may be slow.
+    /// A call makes its next step. Its clock may be slow.
     Step(Slot, bool),
-    /// The same call is delivered once more.
+    /// The same call is delivered a second time.
     Copy(Slot),
-    /// The function dies behind its request: the answer is lost, and so is what was left to do.
+    /// The function dies after its request. Its answer and its remaining effects are lost.
     Lose(Slot, bool),
     /// A function reads its clock, which may be slow, and sends its first request.
     Send(Slot, bool),
-    /// A write takes so long that the SDK sends it once more: the first one may arrive after the second.
+    /// A write takes so long that the SDK sends it again. The first one may arrive after the second.
     Stray(Slot, bool),
     /// A function dies while its write is on its way.
     Abandon(Slot, bool),
-    /// The oldest of those, or a later one, arrives.
+    /// The write with this index among those on their way arrives.
     Arrive(usize),
-    /// The reply to a write is lost, and the SDK sends the same write once more.
+    /// The reply to a write is lost, and the SDK sends the same write again.
     Resend(Slot),
     Crash(Who),
-    /// The work of an execution ends although the execution does not wait for it: it is stopped, or
-    /// it comes to its own end before.
+    /// The work of an execution ends while the execution does not wait for it. It is stopped, or ends by
+    /// itself before that.
     WorkEnds(Who, Work),
     Beat(Who),
     Finish(Who),
-    /// The work is over its time: the execution cuts it off, and reports that before it ends.
+    /// The work is over its time. The execution cuts it off, and reports that before it ends.
     CutOff(Who),
     /// The waiting state times out and is entered again.
     TimeOut(Who),
     /// The reaper begins a check of a holder.
     Check(Who),
-    /// The same, on an event.
+    /// The reaper begins a check of a holder because of an event.
     CheckOnNews(Who, News),
-    /// A check goes one request further; its clock may be slow.
+    /// A check makes its next request. Its clock may be slow.
     CheckOn(Who, bool),
-    /// The same, and what it learns is late by one change, or nothing.
+    /// A check makes its next request, and the answer is late by one change, or hidden.
     CheckDimly(Who, Sighting),
-    /// The reaper dies behind a request of its check.
+    /// The reaper dies after a request of its check.
     CheckDies(Who),
-    /// Another run asks for the run key of this one, which yielded: the evidence about it is read.
+    /// Another run asks for the run key of this one, which yielded, and reads the evidence about it.
     Settle(Who, Sighting),
-    /// The sweep carries out what is due.
+    /// The sweep sends the command that is due.
     Sweep(Arc<Command>),
-    /// The operator gives an order.
+    /// The operator sends a command.
     Order(Arc<Command>),
-    /// An execution that died at work goes on, so many seconds later.
+    /// An execution that died is redriven after this number of seconds.
     Redrive(Who, u64),
-    /// A second later it asks again whether the work of its last attempt has ended.
+    /// A redriven execution asks again, a second later, whether the work of its last attempt has ended.
     GoOn(Who),
 }

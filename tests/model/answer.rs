@@ -1,4 +1,4 @@
-//! What becomes of an answer: what is left to do is done, and the caller goes on.
+//! The end of a call: its effects are carried out, and its caller goes on with the answer.
 
 use crate::call::{begin, over, waits_as};
 use crate::check;
@@ -30,7 +30,8 @@ impl World {
                 let Some(who) = self.who(&acquire.terms.holder) else {
                     return;
                 };
-                // The function ends the waiting state by its task token, for any caller.
+                // With a task token, the function ends the waiting state, whichever delivery of the call this
+                // is.
                 let heard = match &acquire.task_token {
                     Some(token) => waits_as(state, who, token),
                     None => slot == Slot::Own(who) && self.awaits(state, who),
@@ -73,13 +74,14 @@ impl World {
         }
     }
 
-    /// Whether an answer without a task token goes to `who`.
+    /// Returns whether `who` waits for an answer to a call without a task token.
     fn awaits(&self, state: &State, who: Who) -> bool {
         let phase = state.executions[who].phase;
         phase == Phase::Asking || (self.plans[who].polls && phase == Phase::Waiting)
     }
 
-    /// Enters the waiting state, for the first time or again. One that polls asks again.
+    /// Enters the waiting state, for the first time or again. A run that polls acquires again without a task
+    /// token.
     pub(crate) fn wait(&self, state: &mut State, who: Who) {
         let execution = &mut state.executions[who];
         execution.phase = Phase::Waiting;
@@ -90,7 +92,8 @@ impl World {
         Self::make(state, Slot::Own(who), command);
     }
 
-    /// Asks for the first time: a run that may wait tries without, as the state machine does.
+    /// Acquires for the first time. A run that waits acquires without waiting first if its plan has
+    /// `tries_first`, as the state machine does.
     pub(crate) fn ask(&self, state: &mut State, who: Who) {
         if self.plans[who].waits() && !self.plans[who].tries_first {
             return self.wait(state, who);
@@ -116,7 +119,7 @@ impl World {
                     self.resume(state, who, token);
                 }
             }
-            // The run has nothing to resume. It is finished where its success is recorded.
+            // The run has nothing to resume. It has worked only if its success is recorded.
             Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.resuming => {
                 let run = state.table.runs.get(&RunId::Token(token));
                 let recorded = run.and_then(|run| run.outcome()) == Some(RunOutcome::Succeeded);
@@ -126,16 +129,16 @@ impl World {
             Ok(Outcome::Yielded { .. } | Outcome::Ended) if execution.works() => {
                 execution.belief = None;
             }
-            // The heartbeat fails the execution: Step Functions stops the work, and nothing is
-            // released.
+            // The failed heartbeat fails the execution. Step Functions stops the work, and nothing releases
+            // the permit.
             _ if self.plans[who].visible => self.die(state, who),
             // A container stops its own work first.
             _ => self.give_back(state, who, token, RunOutcome::Failed),
         }
     }
 
-    /// A run that was started again has its grant: it goes on once the work of its last attempt
-    /// has ended, and not where that has succeeded.
+    /// Resumes a redriven run that has its grant. The run begins its work again once the work of its last
+    /// attempt has ended. If that work succeeded, the run releases its permit.
     fn resume(&self, state: &mut State, who: Who, token: FencingToken) {
         let execution = &mut state.executions[who];
         match execution.work {
@@ -152,7 +155,7 @@ impl World {
         }
     }
 
-    /// The work is over; the permit goes back.
+    /// Ends the work, and releases the permit.
     pub(crate) fn give_back(
         &self,
         state: &mut State,

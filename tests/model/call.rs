@@ -1,6 +1,5 @@
-//! The steps of one call: the deployed [`Attempt`], one request to the table at a time.
-//!
-//! What is left to do behind a write, and what it does to the executions.
+//! The steps of one call: the deployed [`Attempt`], one request to the table at a time, then the effects of
+//! the call on the executions.
 
 use crate::commands::waiting_state;
 use crate::state::{Answer, Call, End, Phase, Slot, Stage, State, Who};
@@ -14,14 +13,14 @@ use lockstep::store::Commit;
 use std::sync::Arc;
 
 impl World {
-    /// Delivers `command`, in the place of what `slot` called before.
+    /// Delivers `command` as the call in `slot`, in place of an earlier one.
     pub(crate) fn make(state: &mut State, slot: Slot, command: impl Into<Arc<Command>>) {
         let (command, stage) = (command.into(), Stage::Begin);
         state.calls.insert(slot, Call { command, stage });
     }
 
-    /// Takes a call one request further. `now` is what its clock shows. When it is at its end with
-    /// nothing left to do, its answer comes with it.
+    /// Makes the next request of a call, whose clock shows `now`. Returns the answer if the call is over and
+    /// has no effects left.
     pub(crate) fn advance(&self, state: &mut State, slot: Slot, now: Timestamp) -> Option<Answer> {
         let Call { command, stage } = state.calls.remove(&slot)?;
         let mut attempt = match stage {
@@ -30,7 +29,7 @@ impl World {
             Stage::Acts(answer) => return Some(*answer),
         };
         let stage = loop {
-            // A registration that no other call can read is one step with the request behind it.
+            // A registration that no other call can read is one step with the request after it.
             let registers = matches!(attempt.request(), Request::Register(_));
             let unseen = registers && !self.is_seen(state, slot);
             let reply = self.carry(state, &command, attempt.request());
@@ -47,8 +46,8 @@ impl World {
         None
     }
 
-    /// Does the write that the call is about to make, of which it hears nothing, so that it sends it
-    /// once more. Whether there is such a write: a transaction that is sent again is done once.
+    /// Makes the next write of a call without an answer, so that the call sends the write again. Returns
+    /// whether there is such a write. A transaction is none, because DynamoDB carries it out only once.
     pub(crate) fn write_unheard(&self, state: &mut State, slot: Slot, now: Timestamp) -> bool {
         let Some(Call { command, stage }) = state.calls.get(&slot).cloned() else {
             return false;
@@ -67,7 +66,7 @@ impl World {
         }
     }
 
-    /// Does what is asked of the table, and watches each write.
+    /// Carries out a request to the table, and watches each write.
     pub(crate) fn carry(
         &self,
         state: &mut State,
@@ -85,8 +84,8 @@ impl World {
         reply
     }
 
-    /// Whether others may read the side item of the waiter behind this call between its registration and its
-    /// next step.
+    /// Returns whether another call may read the side item of the waiter between its registration and the
+    /// next step of this call.
     fn is_seen(&self, state: &State, slot: Slot) -> bool {
         let (Slot::Own(who) | Slot::Late(who, _)) = slot else {
             return true;
@@ -120,7 +119,7 @@ impl World {
                     over(state, who, End::TurnedAway);
                 }
             }
-            // acquire-lock checks the holder that it is to replace.
+            // acquire-lock stops a replaced holder by a check.
             Effect::Stop(holder, lease) => {
                 if let Some(who) = self.who(&holder)
                     && !state.checks.contains_key(&who)
@@ -139,14 +138,14 @@ impl World {
         }
     }
 
-    /// Whose state waits for the grant of a hand-over.
+    /// Returns the execution whose state waits for the grant of a hand-over.
     pub(crate) fn wakes(&self, state: &State, holder: &HolderId, lease: &Lease) -> Option<Who> {
         let token = lease.call.as_ref()?.task_token.as_ref()?;
         let who = self.who(holder)?;
         waits_as(state, who, token).then_some(who)
     }
 
-    /// A waiter that is over before its turn has reached it: its permit goes on.
+    /// Passes the permit on if the waiter was over before its hand-over.
     fn pass_on(&self, state: &mut State, holder: &HolderId, lease: &Lease) {
         let who = self.who(holder).expect("a known holder");
         let execution = &state.executions[who];
@@ -156,7 +155,7 @@ impl World {
         }
     }
 
-    /// The execution ends without a word. Its work may go on, and so may its call.
+    /// Ends an execution without a release. Its work and its call may go on.
     pub(crate) fn die(&self, state: &mut State, who: Who) {
         if matches!(state.executions[who].phase, Phase::Over(_) | Phase::Idle) {
             return;
@@ -173,7 +172,7 @@ impl World {
     }
 }
 
-/// What a call leaves to do at the table. Where there is no room it is left to the sweep.
+/// Sends a command that is an effect of a call. If no slot is free, the command is left to the sweep.
 fn follow_up(state: &mut State, command: Command) {
     let mut slots = (0..2).map(Slot::Sweep);
     if let Some(free) = slots.find(|slot| !state.calls.contains_key(slot)) {
@@ -181,8 +180,8 @@ fn follow_up(state: &mut State, command: Command) {
     }
 }
 
-/// The function behind a call is gone. One that had registered a waiting state leaves that to the
-/// TTL of its side item.
+/// Ends a call whose function has died. If it is an acquire that waits, it may leave a side item to its TTL,
+/// so it is counted.
 pub(crate) fn cut_off(state: &mut State, slot: Slot) {
     if let Some(call) = state.calls.remove(&slot) {
         let registers = matches!(&*call.command, Command::Acquire(it)
@@ -191,7 +190,8 @@ pub(crate) fn cut_off(state: &mut State, slot: Slot) {
     }
 }
 
-/// The caller does not wait for its call any more. Says whether there is room for one more such.
+/// Makes the own call of `who` a late one, for which nobody waits. Returns `false` if `who` has a call and no
+/// free slot for a late one.
 pub(crate) fn leave_alone(state: &mut State, who: Who) -> bool {
     let Some(free) = state.late_slot(who) else {
         return !state.calls.contains_key(&Slot::Own(who));

@@ -1,4 +1,4 @@
-//! The configurations: small worlds, each with one thing that may go wrong in every way.
+//! The configurations: small worlds, in each of which a few things may go wrong at any point.
 
 use crate::world::Plan;
 
@@ -14,24 +14,25 @@ const REFUSE: Plan = Plan::REFUSE;
 const QUEUE: Plan = Plan::QUEUE;
 const REPLACE: Plan = Plan::REPLACE;
 
-/// Its lease names a heartbeat state, as that of a run that can be redriven.
+/// A run with a heartbeat state, as every run that can be redriven has.
 const BEATS: Plan = Plan {
     beat: true,
     ..REFUSE
 };
-/// A start of the tick that all runs with a key are of.
+/// A run with the run key `tick`, which all runs with a key share.
 const TICK: Plan = Plan {
     run_key: Some("tick"),
     ..REFUSE
 };
 
-/// The same, and it waits for its turn.
+/// A run with the run key `tick` that waits in the queue.
 const TICK_QUEUE: Plan = Plan {
     run_key: Some("tick"),
     ..QUEUE
 };
 
-/// A world of so many permits and these plans: what may go wrong how often, and what else it is.
+/// Makes a world from its number of permits and its plans. `may` has the counts of the budget: what may go
+/// wrong, and how often. `with` has further fields of the world.
 macro_rules! world {
     ($permits:literal, [$($plan:expr),+] $(, may { $($may:ident: $times:literal),+ })?
      $(, with { $($field:ident: $value:expr),+ })?) => {{
@@ -45,8 +46,8 @@ macro_rules! world {
     }};
 }
 
-/// A table of worlds that keep all promises. Each row is a test, named by its rule: the world, how
-/// many states it has, and the answers that come up in them, in alphabetical order.
+/// A table of worlds that keep all properties. Each row is a test, named by its rule. The row has the world,
+/// the number of its states, and the answers that are reached in them, in alphabetical order.
 macro_rules! worlds {
     ($($(#[$why:meta])* fn $rule:ident: $permits:literal, [$($plan:expr),+]
        $(, may $may:tt)? $(, with $with:tt)? => $states:literal, $($answers:literal),+;)+) => {$(
@@ -59,8 +60,8 @@ macro_rules! worlds {
     )+};
 }
 
-/// A table of worlds with a fault. Each row is a test, named by its fault: the world, the fault, and
-/// the properties that the model must find broken.
+/// A table of worlds with a fault. Each row is a test, named by its fault. The row has the world, the fault,
+/// and the properties that the model must find broken.
 macro_rules! faults {
     ($(fn $rule:ident: $permits:literal, [$($plan:expr),+]
        $(, may $may:tt)? $(, with $with:tt)? => $mutant:ident, $($property:ident),+;)+) => {$(

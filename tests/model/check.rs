@@ -1,12 +1,12 @@
-//! Runs a configuration to its end and compares what came of it: the answers by name.
+//! Runs a configuration to its end, and compares the number of its states and the names of its answers.
 
 use crate::world::World;
 use lockstep::domain::{Dismissal, Effect, Outcome, Refusal};
 use stateright::{Checker, HasDiscoveries, Model};
 use std::sync::Arc;
 
-/// Checks every state of `world`: `states` different ones, in which just these answers come up, in
-/// alphabetical order.
+/// Checks the properties in every state of `world`. Panics unless there are `states` different states, in
+/// which exactly these answers are reached, in alphabetical order.
 pub(crate) fn check(world: World, states: usize, answers: &[&str]) {
     let reached = Arc::clone(&world.reached);
 
@@ -28,14 +28,17 @@ pub(crate) fn check(world: World, states: usize, answers: &[&str]) {
     assert_eq!(found, states, "{why}");
 }
 
-/// The model must find a way to break `property`.
+/// Checks that the model finds a path that breaks `property`.
 pub(crate) fn finds(world: World, property: &'static str) {
     let enough = HasDiscoveries::AnyOf([property].into());
 
     let checker = world.checker().finish_when(enough).spawn_bfs().join();
 
     let found = checker.discovery(property);
-    assert!(found.is_some(), "not found: {property}");
+    assert!(
+        found.is_some(),
+        "the model finds no path that breaks: {property}"
+    );
 }
 
 pub(crate) fn outcome(outcome: &Outcome) -> &'static str {

@@ -1,4 +1,4 @@
-//! What the executions, the reaper and the operator say.
+//! The commands of the executions, the reaper and the operator.
 
 use crate::state::Who;
 use crate::world::{Plan, World, at};
@@ -71,7 +71,7 @@ impl World {
         })
     }
 
-    /// Frees the permit of a waiter that was over before it took its turn up.
+    /// Returns the recovery of a waiter that ended before it confirmed its hand-over.
     pub(crate) fn unconfirmed(&self, who: Who, lease: &Lease) -> Command {
         let holder = self.holder(who).clone();
         Command::Recover(Recover {
@@ -81,7 +81,7 @@ impl World {
         })
     }
 
-    /// The report that the work is being stopped.
+    /// Returns the report of a run that its work is being stopped.
     pub(crate) fn stopping(&self, who: Who, token: FencingToken) -> Command {
         let holder = self.holder(who).clone();
         Command::Mark(testing::mark(holder, token, ExitStep::Ending))
@@ -98,7 +98,7 @@ impl World {
         testing::evict(record, self.holder(who).clone(), self.audit_note())
     }
 
-    /// The run key of this world is to be forgotten.
+    /// Returns the command that forgets the run key of this world.
     pub(crate) fn forget(&self) -> Command {
         let mut keys = (0..self.plans.len()).filter_map(|who| self.run_key(who));
         Command::Forget(Forget {
@@ -107,14 +107,14 @@ impl World {
         })
     }
 
-    /// The stop of a holder under its grant with `token`.
+    /// Returns the mark that commits the eviction of a holder under its grant with `token`.
     pub(crate) fn stop_evicted(&self, who: Who, token: FencingToken) -> Command {
         let evict = ExitStep::Evict(self.audit_note());
         Command::Mark(testing::mark(self.holder(who).clone(), token, evict))
     }
 }
 
-/// Where the work of an execution is found.
+/// Returns the work of an execution: a workflow or tasks.
 fn work(plan: &Plan) -> Work {
     if plan.workflow {
         return Work::Workflow(machine());
@@ -125,12 +125,12 @@ fn work(plan: &Plan) -> Work {
     })
 }
 
-/// The state machine of the work that is an execution.
+/// Returns the state machine whose executions are the work of a workflow plan.
 pub(crate) fn machine() -> StateMachineArn {
     StateMachineArn::new("arn:aws:states:r:0:stateMachine:w").expect("a valid ARN")
 }
 
-/// The task token of a waiting state.
+/// Returns the task token of a waiting state.
 pub(crate) fn waiting_state(who: Who, attempt: u8) -> TaskToken {
     testing::task_token(&format!("wait-{who}-{attempt}"))
 }

@@ -1,7 +1,7 @@
 //! The reaper's checks of holders: the deployed [`Check`], one request at a time.
 //!
-//! What it learns is the truth at that moment, or in a world with slow evidence the truth of each
-//! request's own moment; where the budget says so the truth before the latest change, or nothing.
+//! In a world without slow evidence, consecutive reads of a check are one step. With slow evidence, each read
+//! has a step of its own. If the budget allows it, a read shows the state before the latest change, or nothing.
 
 use crate::commands::RETENTION;
 use crate::services::{Sighting, describes};
@@ -12,14 +12,14 @@ use lockstep::domain::{Lease, LockKey, Timestamp};
 use lockstep::protocol::{Attempt, AttemptStep, Done, Reply, Request as TableRequest};
 use lockstep::recovery::{Check, CheckAnswer, CheckStep, Hint, Request};
 
-/// What a check does next.
+/// The next step of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Doing {
     /// A request to a service is under way.
     Asks(Box<Request>),
-    /// A command is under way at the table.
+    /// A request of a command to the table is under way.
     Executes(Attempt),
-    /// It is written; about to do what is left.
+    /// The command is written. The next step carries out its effects.
     Acts(Box<Done>),
 }
 
@@ -35,7 +35,8 @@ impl World {
         }
     }
 
-    /// Whether a check that begins now, without an event, and sees all there is, would change anything.
+    /// Returns whether a check that begins now, without an event and with true evidence, would change
+    /// anything.
     pub(crate) fn is_worth_a_check(&self, state: &State, who: Who, lease: Lease) -> bool {
         let now = at(state.tick);
         let mut check = self.check_of(who, lease, None);
@@ -56,7 +57,8 @@ impl World {
         Check::new(lock, self.holder(who).clone(), lease, hint, RETENTION)
     }
 
-    /// Takes the check of `who` one request further. Whether what it describes can be seen so.
+    /// Makes the next request of the check of `who`. Returns `false` if `sight` is not possible for the
+    /// request.
     pub(crate) fn check_on(
         &self,
         state: &mut State,
@@ -98,7 +100,7 @@ impl World {
         true
     }
 
-    /// Takes a command of a check one request to the table further.
+    /// Makes the next request to the table for a command of a check.
     fn execute_on(&self, state: &mut State, mut attempt: Attempt, now: Timestamp) -> Option<Doing> {
         let command = attempt.command().clone();
         let mut reply = self.carry(state, &command, attempt.request());
@@ -110,7 +112,7 @@ impl World {
                 AttemptStep::Ask(next) => return Some(Doing::Executes(next)),
                 AttemptStep::Over(answer) => {
                     self.note(&answer);
-                    // A command of a check is never refused.
+                    // No command of a check may be refused.
                     if answer.is_err() {
                         state.broken.insert(Rule::Failed);
                     }
@@ -120,7 +122,7 @@ impl World {
         }
     }
 
-    /// Answers what others cannot come before, up to a request that they can.
+    /// Answers the requests of the check, up to one before whose answer other steps may come.
     fn go_on(
         &self,
         state: &mut State,
@@ -154,7 +156,7 @@ impl World {
     }
 }
 
-/// Whether others can come before the answer.
+/// Returns whether other steps may come before the answer to the request.
 fn takes_time(request: &Request, slow: bool) -> bool {
     match request {
         Request::StopExecution(..) => true,
@@ -164,7 +166,7 @@ fn takes_time(request: &Request, slow: bool) -> bool {
     }
 }
 
-/// The answer to a request that changes nothing.
+/// Returns the answer to a request that changes nothing.
 fn idle(request: &Request) -> CheckAnswer {
     match request {
         Request::StopExecution(..) | Request::StopTask(..) => CheckAnswer::Accepted(true),
@@ -172,7 +174,7 @@ fn idle(request: &Request) -> CheckAnswer {
     }
 }
 
-/// The lock of this world.
+/// Returns the lock of the world.
 pub(crate) fn lock() -> LockKey {
     LockKey::new("lock").expect("a valid lock")
 }

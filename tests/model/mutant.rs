@@ -1,5 +1,5 @@
-//! Faults that the model must find: a decision on altered evidence, a write under a weaker guard, or
-//! a check that takes in too little.
+//! Faults that the model must find: a decision on altered data, a write under a weaker guard, or a check that
+//! misses evidence.
 
 use lockstep::domain::{Assign, Change, Clause, Command, ExitStep, LockRecord, Update};
 use lockstep::protocol::Reply;
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 pub(crate) enum Mutant {
     #[default]
     None,
-    /// A release counts whatever its token says.
+    /// A release is accepted with any token.
     TokenUnchecked,
-    /// An arrival does not see who waits.
+    /// An acquire does not see the queue.
     QueueUnseen,
-    /// A hand-over does not check whether its waiter still waits.
+    /// A hand-over does not check that its waiter is still in the queue.
     TicketUnguarded,
     /// A recovery empties the queue.
     QueueDropped,
@@ -23,24 +23,24 @@ pub(crate) enum Mutant {
     SideItemKept,
     /// A release that cannot hand over does not make the lock due for the sweep.
     DueForgotten,
-    /// A stop is committed whatever has become of the lease since.
+    /// A stop is committed although the lease was renewed since.
     StopUnguarded,
-    /// Work is stopped whatever has become of the lease since.
+    /// Work is stopped although the lease was renewed since.
     EndingUnguarded,
-    /// A check takes no notice of tasks.
+    /// A check sees no tasks.
     TasksUnseen,
     /// Recovery records no success.
     ExitCodeUnread,
-    /// A renewal sets the end of the lease that it brings, whatever end it meets.
+    /// A renewal sets its end of the lease, even over a later one.
     EndMovesBack,
-    /// A redriven run takes the end of its lease for its success.
+    /// A redriven run takes the loss of its lease for its success.
     FinishedUnread,
-    /// A container that was stopped and exits with 0 has succeeded.
+    /// A container that was stopped and exits with 0 counts as succeeded.
     StoppedSucceeds,
 }
 
 impl Mutant {
-    /// Doctors what a decision sees.
+    /// Alters the data on which a call decides.
     pub(crate) fn reply(self, command: &Command, reply: &mut Reply) {
         let record = match reply {
             Reply::Record(record) => record.as_mut(),
@@ -63,7 +63,7 @@ impl Mutant {
         }
     }
 
-    /// Doctors a command of a check.
+    /// Alters a command of a check.
     pub(crate) fn command(self, command: &mut Command) {
         match (self, command) {
             (Self::EndingUnguarded, Command::Mark(mark)) if mark.step == ExitStep::Ending => {
@@ -74,7 +74,7 @@ impl Mutant {
         }
     }
 
-    /// Doctors what a check sees.
+    /// Alters the evidence of a check.
     pub(crate) fn sight(self, answer: &mut CheckAnswer) {
         let CheckAnswer::Work(WorkObservation::Tasks(tasks)) = answer else {
             return;
@@ -89,7 +89,7 @@ impl Mutant {
         }
     }
 
-    /// Doctors the guard of what was decided, or what it writes over `record`.
+    /// Returns the change with an altered guard, or with altered writes to `record`.
     pub(crate) fn write<'a>(
         self,
         command: &Command,
@@ -128,7 +128,7 @@ impl Mutant {
     }
 }
 
-/// Whether a clause of a renewal is about something else than the end of the lease.
+/// Returns whether a clause of a renewal is about something other than the end of the lease.
 fn is_no_end(clause: &Clause) -> bool {
     matches!(
         clause,

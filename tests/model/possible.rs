@@ -1,4 +1,4 @@
-//! What can happen next. The order is fixed: a trace is a list of indices.
+//! The actions that are possible in a state. Their order is fixed, because a trace is a list of indices.
 
 use crate::action::Action;
 use crate::inspect::Doing;
@@ -37,7 +37,7 @@ impl World {
         actions
     }
 
-    /// Whether nothing happens any more.
+    /// Returns whether nothing is under way and no action is possible.
     pub(crate) fn at_rest(&self, state: &State) -> bool {
         state.is_quiet() && self.possible(state).is_empty()
     }
@@ -75,7 +75,7 @@ impl World {
         let calls = state.calls.contains_key(&Slot::Own(who));
         match execution.phase {
             Phase::Idle => {
-                // Executions of the same plan start in order: their names mean nothing.
+                // Executions start in order, because their names make no difference.
                 let before = who.checked_sub(1).map(|other| &state.executions[other]);
                 if before.is_none_or(|before| before.phase != Phase::Idle) {
                     actions.push(Action::Start(who));
@@ -98,7 +98,7 @@ impl World {
             }
             Phase::Waiting if self.may_time_out(state, who) => actions.push(Action::TimeOut(who)),
             Phase::Over(End::Died) if state.left.redrives > 0 && execution.had.is_some() => {
-                // At once, and when no heartbeat from before can be under way.
+                // After one second, and after a time at which no earlier heartbeat can be under way.
                 actions.extend([1, 16].map(|later| Action::Redrive(who, later)));
             }
             _ => {}
@@ -116,14 +116,15 @@ impl World {
         }
     }
 
-    /// Whether the heartbeat state of `who` may time out while its heartbeat is under way, and be entered again.
+    /// Returns whether the heartbeat state of `who` may time out while its heartbeat is under way, and be
+    /// entered again.
     fn overlaps(&self, state: &State, who: Who) -> bool {
         let own = state.command(Slot::Own(who));
         let beats = own.is_some_and(|command| matches!(*command, Command::Renew(_)));
         self.travels() && beats && state.late_slot(who).is_some()
     }
 
-    /// The work of an execution that does not wait for it, or that was ordered to stop.
+    /// Adds the ends of work that is being stopped, or for which its execution does not wait.
     fn of_work(&self, execution: &Execution, who: Who, actions: &mut Vec<Action>) {
         let alone = matches!(execution.phase, Phase::Over(_)) || execution.resuming;
         if execution.work == Work::Stopping || (execution.work == Work::Runs && alone) {
@@ -135,8 +136,8 @@ impl World {
         }
     }
 
-    /// A waiting state times out at any time while the budget lasts, and after that when nothing
-    /// else can bring its turn: the wake-up, or its own call, was lost, or its time is over.
+    /// Returns whether a waiting state may time out. While the budget lasts, it may at any time. After that
+    /// it may only when nothing else can end it: the wake-up or its own call was lost, or its wait is over.
     fn may_time_out(&self, state: &State, who: Who) -> bool {
         let (holder, id) = &self.names[who];
         let until = self.plans[who].waits_until;
@@ -146,7 +147,8 @@ impl World {
         stuck || (state.left.timeouts > 0 && state.late_slot(who).is_some())
     }
 
-    /// The checks of holders. One that would do nothing must not keep time from passing.
+    /// Adds the checks of holders that would change something. A check that would change nothing is left out,
+    /// because `WaitUntil` lets time pass only if no other action is possible.
     fn of_checks(&self, state: &State, record: &LockRecord, actions: &mut Vec<Action>) {
         for (holder, lease) in &record.holders {
             let who = self.who(holder).expect("a known holder");
@@ -206,7 +208,7 @@ impl World {
         if state.calls.contains_key(&Slot::Operator) {
             return;
         }
-        // A closed lock is opened at last, by the sweep if its pause has an end.
+        // The operator opens a closed lock in the end. If the pause has an end, the sweep opens the lock.
         let closed = record.gate.mode != Mode::Open && self.pauses_until.is_none();
         let mut order = |command: Command| actions.push(Action::Order(command.into()));
         if closed && (state.left.orders > 0 || state.calls.is_empty()) {
@@ -235,7 +237,7 @@ impl World {
         }
     }
 
-    /// When something can happen by itself, if the lock is not at rest.
+    /// Returns the next time at which something becomes due, if the sweep still has to check the lock.
     fn next_time(&self, state: &State) -> Option<u64> {
         let record = state.record().filter(|record| !is_done(record))?;
         let dead = |lease: &Lease| {
@@ -262,7 +264,7 @@ impl World {
     }
 }
 
-/// Whether the sweep has nothing to come back for.
+/// Returns whether the sweep need not check the lock any more.
 fn is_done(record: &LockRecord) -> bool {
     record.is_idle() && record.gate.mode.pause_end().is_none()
 }

@@ -1,4 +1,4 @@
-//! What must hold, and the checker's view of the model.
+//! The properties that must hold, and the model as the checker sees it.
 
 use crate::action::Action;
 use crate::state::{End, Execution, Phase, State, Taken};
@@ -73,37 +73,38 @@ impl Model for World {
     }
 }
 
-pub(crate) const BELIEVERS: &str = "no more believe in a live lease than there are permits";
-pub(crate) const WORKERS: &str = "no more work goes on than there are permits";
+pub(crate) const BELIEVERS: &str = "no more holders believe in a live lease than there are permits";
+pub(crate) const WORKERS: &str = "no more runs work than there are permits";
 pub(crate) const TOKENS: &str = "every grant has a larger token than all before";
 pub(crate) const LEASES: &str = "a lease ends by its holder, true evidence or an operator";
 pub(crate) const ENDS_STAY: &str = "the end of a lease never moves back";
 pub(crate) const GREEN: &str = "an execution succeeds only if its work has";
-pub(crate) const TICKETS: &str = "who waits keeps its ticket until its turn";
+pub(crate) const TICKETS: &str = "a waiter keeps its ticket until its turn";
 pub(crate) const TURNS: &str = "waiters are granted permits by ticket, and no run passes the queue";
 pub(crate) const TICKET_ONCE: &str = "no ticket is given out twice";
-pub(crate) const RECORD: &str = "every record keeps its rules";
+pub(crate) const RECORD: &str = "every record keeps its invariants";
 pub(crate) const DUE: &str = "a lock with a holder or a waiter is due for the sweep in time";
 pub(crate) const SUCCESS_ONCE: &str = "a run key has one success";
 pub(crate) const ANSWERED: &str = "every call comes to an outcome or a refusal";
 pub(crate) const ANSWERED_SO: &str = "a grant that a call makes is answered as one";
 pub(crate) const LIVE: &str =
-    "no work is stopped under a live lease, but for a run that replaces it";
+    "no work is stopped under a live lease, except by a replacement or an eviction";
 pub(crate) const WORK_ONCE: &str = "the work of a run key succeeds once, whatever is recorded";
 pub(crate) const AT_WORK: &str =
-    "no permit is freed while its work goes on, but by its policy, its lease's end or an operator";
+    "no permit is freed while its work goes on, except by policy, lease end or operator";
 pub(crate) const PASSED_ON: &str =
-    "a grant that was not taken up is passed on only if no work has begun under it";
+    "an unconfirmed grant is passed on only if no work has begun under it";
 pub(crate) const TRUE_SUCCESS: &str = "a run counts as succeeded only if its work has";
 pub(crate) const SUCCESS_SEEN: &str = "recovery records work that succeeded as succeeded";
-pub(crate) const STRANDED: &str = "a free permit and a waiter do not stay apart";
+pub(crate) const STRANDED: &str = "no waiter is left beside a free permit";
 pub(crate) const TIDY: &str = "no side item and no task token is left behind";
-pub(crate) const ENDS: &str = "a path comes to its end";
+pub(crate) const ENDS: &str = "a path ends";
 pub(crate) const FREE: &str = "the lock becomes free";
 pub(crate) const SERVED: &str = "each waiter that lives is granted a permit";
 
 impl World {
-    /// A holder relies on its lease by its own clock, which may be slow.
+    /// Returns the number of holders that may still rely on their lease by their own clock, which may be
+    /// slow.
     fn believers(&self, state: &State) -> usize {
         let counted = state.executions.iter();
         let by_time = |by| by == Taken::ByTime;
@@ -113,9 +114,8 @@ impl World {
         good.count()
     }
 
-    /// Whether somebody waits for a permit that is free, and nothing is on its way: no call, no
-    /// check, and no sweep that is due. Whose key or name is still held by a run that is ending
-    /// waits for that.
+    /// Returns whether a waiter is left beside a free permit: no call, check or write is under way, and no
+    /// sweep is due. While a holder is ending, a waiter with its run key or its name still waits for it.
     fn strands(&self, state: &State) -> bool {
         let now = at(state.tick);
         let Some(record) = state.record().filter(|record| record.can_grant(now)) else {
@@ -154,7 +154,8 @@ fn workers(state: &State) -> usize {
     state.executions.iter().filter(counts).count()
 }
 
-/// A call of a waiting state that was cut off may leave one side item, which its TTL deletes.
+/// Returns whether no run keeps a task token and no side item is left. Each call of a waiting state that was
+/// cut off may leave one side item, which its TTL deletes.
 fn is_tidy(state: &State) -> bool {
     let runs = state.table.runs.values();
     let mut leases = runs.filter_map(|run| run.lease.as_ref());

@@ -1,4 +1,4 @@
-//! What Step Functions and ECS answer to a check, and what a stop does to the world.
+//! The answers of Step Functions and ECS to a check, and the effect of a stop on the world.
 
 use crate::commands::machine;
 use crate::inspect::lock;
@@ -14,7 +14,7 @@ use lockstep::recovery::{
 };
 use lockstep::testing;
 
-/// How a check sees what it describes.
+/// How a check sees the state that it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sighting {
     /// As it is.
@@ -32,7 +32,7 @@ pub(crate) enum News {
     TaskStopped,
 }
 
-/// Whether the request only asks.
+/// Returns whether the request only reads.
 pub(crate) const fn describes(request: &Request) -> bool {
     matches!(
         request,
@@ -48,7 +48,7 @@ pub(crate) const fn describes(request: &Request) -> bool {
 }
 
 impl World {
-    /// The answer to a request that only asks, if it can be seen like that.
+    /// Returns the answer to a request that only reads. Returns `None` if `sight` is not possible for it.
     pub(crate) fn described(
         &self,
         state: &State,
@@ -82,7 +82,7 @@ impl World {
                 let seen = child(state, who, arn, sight)?;
                 CheckAnswer::Work(WorkObservation::Execution(seen))
             }
-            // No work of the model is an execution's own states.
+            // No plan has the states of its own execution as its work.
             (Request::FindStarted(_), _) => CheckAnswer::Work(WorkObservation::States(None)),
             (Request::ProveOwnership(_), Sighting::Clear) => {
                 CheckAnswer::Ownership(Ownership::Proven)
@@ -101,7 +101,7 @@ impl World {
         Some(answer)
     }
 
-    /// Does what the request asks for, and answers it.
+    /// Carries out a request, and returns its answer.
     pub(crate) fn done(&self, state: &mut State, who: Who, request: &Request) -> CheckAnswer {
         match request {
             Request::StopExecution(arn, ..) if parse_child(arn).is_none() => {
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Whether the request would change anything now.
+    /// Returns whether the request would change anything now.
     pub(crate) fn would_change(&self, state: &State, who: Who, request: &Request) -> bool {
         let execution = &state.executions[who];
         match request {
@@ -135,7 +135,8 @@ impl World {
                 newest && execution.work == Work::Runs && (self.own_ends || !over)
             }
             Request::StopExecution(..) => !matches!(execution.phase, Phase::Over(_) | Phase::Idle),
-            // Where nothing else comes of it, a stop that is under way is as good as an order.
+            // Without `own_ends`, the work of an execution that is over can only be stopped, which `WorkEnds`
+            // does.
             Request::StopTask(_, task, _) => {
                 let over = matches!(execution.phase, Phase::Over(_));
                 let newest = *task == arn_of(who, execution.copies);
@@ -146,14 +147,14 @@ impl World {
         }
     }
 
-    /// What an event about `who` reports.
+    /// Returns the hint of an event about `who`. Returns `None` if there is no such event.
     pub(crate) fn hint(&self, state: &State, who: Who, news: News) -> Option<Hint> {
         let execution = &state.executions[who];
         match news {
             News::ExecutionEnded => {
                 let end = ExecutionEnd::Aborted;
                 let at = at(execution.died_at?);
-                // The end that it was last redriven from, where it has been.
+                // If it was redriven since, the event reports the end before the redrive.
                 let over = matches!(execution.phase, Phase::Over(_));
                 let redrives = u32::from(execution.redrives) - u32::from(!over);
                 Some(Hint::Execution(ExecutionEvent { end, at, redrives }))
@@ -165,7 +166,7 @@ impl World {
                     false => execution.work,
                 };
                 if self.plans[who].workflow {
-                    // Its time is not modelled: the event is as new as it can be.
+                    // The model keeps no time for this end, so the event has the current time.
                     let at = at(state.tick);
                     let end = end_of(end)?;
                     let token = execution.had?;
@@ -179,7 +180,8 @@ impl World {
         }
     }
 
-    /// The state of an execution. It is late by the end, or by the redrive behind it.
+    /// Returns the description of an execution. A late one misses the end of the execution, or the redrive
+    /// after it.
     fn execution_seen(
         &self,
         state: &State,
@@ -227,8 +229,8 @@ impl World {
     }
 }
 
-/// The execution that does the work of `who` under the name `arn`, if it can be seen like that; the
-/// inner `None` where it was not started.
+/// Returns the description of the execution `arn`, which does the work of `who`. The inner `None` means that
+/// it was not started. Returns `None` if `sight` is not possible for it.
 fn child(
     state: &State,
     who: Who,
@@ -252,13 +254,13 @@ fn child(
     Some(Some((arn.clone(), seen.into())))
 }
 
-/// The attempt in the name of an execution that is work.
+/// Returns the number of the attempt in the name of a child.
 fn attempt_of(arn: &ExecutionArn) -> u8 {
     let attempt = arn.as_str().rsplit('-').next().and_then(|n| n.parse().ok());
     attempt.expect("a number of redrives")
 }
 
-/// How an execution ended whose work came to this.
+/// Returns the end of an execution whose work ended with `work`.
 const fn end_of(work: Work) -> Option<ExecutionEnd> {
     match work {
         Work::Succeeded => Some(ExecutionEnd::Succeeded),
@@ -268,7 +270,7 @@ const fn end_of(work: Work) -> Option<ExecutionEnd> {
     }
 }
 
-/// The tasks of an execution: each copy of its work is one, and only the last can be at work.
+/// Returns the tasks of an execution, one for each copy of its work. Only the last one can run.
 fn tasks(state: &State, who: Who, last: Work) -> Vec<Task> {
     let copies = state.executions[who].copies;
     let work = |copy| if copy == copies { last } else { Work::Stopped };
@@ -277,7 +279,7 @@ fn tasks(state: &State, who: Who, last: Work) -> Vec<Task> {
         .collect()
 }
 
-/// A container that is stopped may exit with 0 as well.
+/// Returns the task of a copy of the work. A container that is stopped exits with 0 as well.
 fn task(who: Who, copy: u8, work: Work) -> Task {
     let stopped = work.ended();
     let exit_code = match work {

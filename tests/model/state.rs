@@ -9,10 +9,10 @@ use lockstep::store::memory::LockItems;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Which execution: an index.
+/// The index of an execution.
 pub(crate) type Who = usize;
 
-/// The table, the executions, the calls under way, and what may still go wrong.
+/// The table, the executions, the calls under way, and the remaining budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     /// True time, in seconds.
@@ -22,70 +22,70 @@ pub(crate) struct State {
     pub(crate) calls: BTreeMap<Slot, Call>,
     /// The reaper's check of each holder.
     pub(crate) checks: BTreeMap<Who, Inspecting>,
-    /// Writes that no call waits for any more, and that may still arrive.
+    /// Writes on their way for which no call waits any more.
     pub(crate) wire: Vec<Sent>,
     pub(crate) left: Budget,
-    /// How many calls of waiting states were cut off behind one of their requests.
+    /// The number of calls of waiting states that were cut off after one of their requests.
     pub(crate) cut_off: u8,
-    /// The latest grant that the table has ever seen.
+    /// The latest grant.
     pub(crate) last_grant: Option<(HolderId, FencingToken)>,
     pub(crate) broken: BTreeSet<Rule>,
 }
 
-/// One execution, as an onlooker sees it who knows everything.
+/// One execution, as an onlooker who knows everything sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Execution {
     pub(crate) phase: Phase,
-    /// How often its waiting state was entered: each time has a task token of its own.
+    /// The number of times that its waiting state was entered. Each time has its own task token.
     pub(crate) attempt: u8,
     /// The grant that it works under, or worked under when it died.
     pub(crate) had: Option<FencingToken>,
-    /// The lease that it believes to have.
+    /// The token and the end of the lease that it believes it has.
     pub(crate) belief: Option<(FencingToken, Timestamp)>,
-    /// The latest copy of its work.
+    /// The state of the latest copy of its work.
     pub(crate) work: Work,
-    /// How many copies of its work have begun: a redrive begins another.
+    /// The number of copies of its work that have begun. A redrive begins another one.
     pub(crate) copies: u8,
-    /// How often it was started again, which its heartbeats report.
+    /// The number of its redrives, which its heartbeats report.
     pub(crate) redrives: u8,
-    /// How often it had been when the latest copy of its work began.
+    /// The number of its redrives when the latest copy of its work began.
     pub(crate) begun_in: u8,
-    /// How often its work has succeeded, whatever is recorded of it.
+    /// The number of times that its work has succeeded, recorded or not.
     pub(crate) done: u8,
-    /// The same, after an operator took its permit.
+    /// The number of times that its work has succeeded after an operator took its permit.
     pub(crate) done_evicted: u8,
-    /// Whether it was started again and has not begun its work anew.
+    /// Whether it was redriven and has not begun its work again yet.
     pub(crate) resuming: bool,
-    /// Whether it had a permit when it last died: `stopDate` is after the time of the grant.
+    /// Whether it had a permit when it last died. Its `stopDate` is then after the time of the grant.
     pub(crate) died_granted: bool,
-    /// When it last died, where an event may report it.
+    /// When it last died. It is kept only if the budget has events.
     pub(crate) died_at: Option<u64>,
-    /// The grant whose stop was committed while there was a reason for it.
+    /// The grant whose stop was committed for a valid reason.
     pub(crate) sentenced: Option<FencingToken>,
-    /// The grant that an operator or a policy took from it: it may work on without a permit.
+    /// The grant that was taken from it, and by whom. It may work on without a permit.
     pub(crate) taken: Option<(FencingToken, Taken)>,
 }
 
-/// Who took a permit from a holder that may live and work on.
+/// Who or what took the permit of a holder whose work may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Taken {
-    /// An operator, whatever the holder believes.
+    /// An operator.
     ByOperator,
     /// The end of its lease.
     ByTime,
-    /// Its own heartbeat: it runs on without its permit, as its stale policy says.
+    /// Its stale policy `yield`: it continues without its permit.
     Yielded,
-    /// The function that handed the permit over to it, and did not learn that it took it up.
+    /// A recovery that saw no confirmation of its hand-over.
     Unconfirmed,
 }
 
-/// What an execution's lock guards: a task that runs and ends by itself, or is stopped.
+/// The work of an execution, which ends by itself or is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Work {
     #[default]
     None,
     Runs,
-    /// It was ordered to stop, and goes on.
+    /// It is being stopped, and still runs.
     Stopping,
     Stopped,
     /// It failed by itself.
@@ -107,7 +107,7 @@ pub(crate) enum Phase {
     Waiting,
     Working(FencingToken),
     Releasing(FencingToken),
-    /// It reports that its work is being stopped.
+    /// It reports that its work is stopping.
     Reporting,
     Over(End),
 }
@@ -115,29 +115,30 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum End {
     Worked,
-    /// Its work failed, or was cut off, and it says so.
+    /// Its work failed or was stopped, and it released its permit with that outcome.
     Failed,
-    /// It never got a place.
+    /// Its acquire was refused.
     Refused,
-    /// It had a place and left it.
+    /// It waited, and ended without a grant.
     TurnedAway,
     Died,
 }
 
-/// How many calls of one execution may be late at once.
+/// The number of late calls that one execution may have at once.
 const LATE: u8 = 1;
 
-/// Who made a call. There is at most one of each.
+/// Who made a call. Each slot has at most one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Slot {
     /// The call that an execution waits for.
     Own(Who),
-    /// A call that no execution waits for any more: the caller timed out, ended, or a copy was delivered.
+    /// A call that no execution waits for any more: its caller timed out or ended, or it is a second
+    /// delivery.
     Late(Who, u8),
-    /// The sweep's, or what an earlier call left to do.
+    /// A call of the sweep, or an effect of an earlier call.
     Sweep(u8),
     Operator,
-    /// That of a run that asks for the key of one that yielded.
+    /// The call of a run that asks for the run key of a run that yielded.
     Settler,
 }
 
@@ -154,73 +155,73 @@ pub(crate) struct Sent {
     pub(crate) change: Change,
 }
 
-/// A check of a holder, and what it does next.
+/// A check of a holder, and its next step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Inspecting {
     pub(crate) check: Check,
     pub(crate) doing: Doing,
 }
 
-/// How far a call is: other calls come in between.
+/// How far a call is. Other calls make steps in between.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    /// Delivered; the function begins with its next step.
+    /// The call is delivered, and the function begins with the next step.
     Begin,
     /// A request to the table is under way.
     Asks(Attempt),
-    /// Over at the table; about to do what is left and to answer.
+    /// The requests to the table are over. The next step carries out the effects and answers.
     Acts(Box<Answer>),
 }
 
-/// What a call came to.
+/// The result of a call.
 pub(crate) type Answer = Result<Done, ProtocolError>;
 
-/// What may still happen. Each count keeps the number of states finite.
+/// How often each of these may still happen. The counts keep the number of states finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Budget {
-    /// A function dies behind one of its requests.
+    /// A function or the reaper dies after one of its requests.
     pub(crate) losses: u8,
     /// The reply to a write is lost on the wire, and the SDK sends the write again.
     pub(crate) resends: u8,
     /// A call is delivered twice.
     pub(crate) copies: u8,
-    /// An execution ends without a word.
+    /// An execution dies without a release.
     pub(crate) crashes: u8,
     /// Heartbeats, of all executions together.
     pub(crate) beats: u8,
     /// Waiting states that time out although nothing was lost.
     pub(crate) timeouts: u8,
-    /// Words of an operator.
+    /// Commands of an operator.
     pub(crate) orders: u8,
-    /// Sweeps of a lock that find nothing to do, which only set the time of the next one.
+    /// Sweeps of a lock that find nothing to do and only set the time of the next one.
     pub(crate) idle_sweeps: u8,
-    /// Time passes to the next moment at which something is due, although others could act.
+    /// Time passes to the next moment at which something is due, although other steps are possible.
     pub(crate) leaps: u8,
-    /// What a check learns is late by one change, or nothing.
+    /// The evidence that a check or a run reads is late by one change, or hidden.
     pub(crate) dims: u8,
-    /// Events of an end that come, at any time behind it.
+    /// Events of an end, each at any time after it.
     pub(crate) news: u8,
-    /// Checks that begin before they have a reason.
+    /// Checks that begin although they would change nothing.
     pub(crate) early: u8,
     /// An execution cuts its work off.
     pub(crate) cuts: u8,
-    /// An execution that is over goes on.
+    /// An execution that died is redriven.
     pub(crate) redrives: u8,
-    /// Functions that read their clock, and whose first request arrives at any time behind that.
+    /// Functions that read their clock, and whose first request arrives at any later time.
     pub(crate) lates: u8,
-    /// Writes that arrive once more than they are answered, or after their function has died.
+    /// Writes that arrive a second time, or after their function has died.
     pub(crate) strays: u8,
-    /// Reads of the evidence about a run that yielded, by another that asks for its run key.
+    /// Reads of the evidence about a run that yielded, by another run that asks for its run key.
     pub(crate) settles: u8,
 }
 
 impl Execution {
-    /// Whether its work goes on.
+    /// Returns whether its work goes on.
     pub(crate) fn works(&self) -> bool {
         matches!(self.work, Work::Runs | Work::Stopping)
     }
 
-    /// Begins its work, unless it goes on.
+    /// Begins a new copy of its work, unless one goes on.
     pub(crate) fn begin_work(&mut self) {
         if !self.works() {
             self.work = Work::Runs;
@@ -229,7 +230,7 @@ impl Execution {
         }
     }
 
-    /// Its work comes to an end.
+    /// Ends its work with `end`, and counts a success.
     pub(crate) fn end_work(&mut self, end: Work) {
         if !self.works() {
             return;
@@ -246,7 +247,7 @@ impl Execution {
         self.done + self.done_evicted > 0
     }
 
-    /// Who took the permit that it works under.
+    /// Returns who took the permit that it works under.
     pub(crate) fn lost_to(&self) -> Option<Taken> {
         let (token, by) = self.taken?;
         (self.had == Some(token)).then_some(by)
@@ -258,29 +259,29 @@ impl State {
         self.table.record.as_ref()
     }
 
-    /// The token under which `holder` has a lease.
+    /// Returns the token under which `holder` has a lease.
     pub(crate) fn token_of(&self, holder: &HolderId) -> Option<FencingToken> {
         self.record()?.holders.get(holder).map(|lease| lease.token)
     }
 
-    /// The slot for one more late call of `who`, if there is room.
+    /// Returns a free slot for a late call of `who`.
     pub(crate) fn late_slot(&self, who: Who) -> Option<Slot> {
         let mut slots = (0..LATE).map(|n| Slot::Late(who, n));
         slots.find(|slot| !self.calls.contains_key(slot))
     }
 
-    /// The command of the call in `slot`.
+    /// Returns the command of the call in `slot`.
     pub(crate) fn command(&self, slot: Slot) -> Option<Arc<Command>> {
         self.calls.get(&slot).map(|call| Arc::clone(&call.command))
     }
 
-    /// Whether nothing is left to happen that somebody asked for.
+    /// Returns whether nothing is under way and all executions are over.
     pub(crate) fn is_over(&self) -> bool {
         let ended = |execution: &Execution| matches!(execution.phase, Phase::Over(_));
         self.is_quiet() && self.executions.iter().all(ended)
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether no call, check or write is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.calls.is_empty() && self.checks.is_empty() && self.wire.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What an action does.
+//! The actions and their effects on the state.
 
 use crate::action::Action;
 use crate::call::{cut_off, leave_alone};
@@ -11,7 +11,7 @@ use lockstep::protocol::Done;
 use std::sync::Arc;
 
 impl World {
-    /// Says whether anything has changed.
+    /// Carries out an action. Returns `false` if it was not possible.
     pub(crate) fn act(&self, state: &mut State, action: Action) -> bool {
         match action {
             Action::Tick => state.tick += 1,
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// A write is done twice, and the call hears of the second time only.
+    /// Makes a write twice. The call gets only the reply to the second one.
     pub(crate) fn resend(&self, state: &mut State, slot: Slot) -> bool {
         let (now, last) = (clock(state, false), last_token(state));
         if !self.write_unheard(state, slot, now) {
@@ -144,7 +144,7 @@ impl World {
         true
     }
 
-    /// The request of the call is done, and the function dies. A caller that waits for it calls
+    /// Makes the next request of a call, and lets its function die. A caller that waits for the answer calls
     /// again.
     fn lose(&self, state: &mut State, slot: Slot, now: Timestamp) {
         let Some(command) = state.command(slot) else {
@@ -157,7 +157,7 @@ impl World {
         self.call_again(state, slot, Some(command));
     }
 
-    /// The caller of a function that has died calls again, where it waits for an answer.
+    /// Repeats the call of a function that has died, if the caller waits for an answer.
     pub(crate) fn call_again(&self, state: &mut State, slot: Slot, command: Option<Arc<Command>>) {
         let (Slot::Own(who), Some(command)) = (slot, command) else {
             return;
@@ -192,8 +192,8 @@ impl World {
         }
     }
 
-    /// The work ends although its execution did not wait for that. One that still runs gives its
-    /// permit back.
+    /// Ends work for which its execution does not wait. A working execution releases its permit with
+    /// `failed`.
     fn work_ends(&self, state: &mut State, who: Who, end: Work) {
         let execution = &mut state.executions[who];
         execution.end_work(end);
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// The execution goes on where it was: with its work, and with a heartbeat first.
+    /// Redrives an execution at its work. Its first call is a heartbeat.
     fn redrive(&self, state: &mut State, who: Who, later: u64) {
         let Some(token) = state.executions[who].had else {
             return;
@@ -245,8 +245,8 @@ fn copy(state: &mut State, slot: Slot) {
     }
 }
 
-/// The heartbeats of a run that was started again never fall into the millisecond of one that was
-/// under way before.
+/// Returns what the clock of a call shows. Each redrive adds a millisecond, so that no heartbeat after a
+/// redrive has the millisecond of one before it.
 pub(crate) fn own_clock(state: &State, slot: Slot, slow: bool) -> Timestamp {
     let redrives = match slot {
         Slot::Own(who) => state.executions[who].redrives,
@@ -255,7 +255,7 @@ pub(crate) fn own_clock(state: &State, slot: Slot, slow: bool) -> Timestamp {
     Timestamp::from_millis(clock(state, slow).millis() + u64::from(redrives))
 }
 
-/// What a clock shows: the true time, or a second less.
+/// Returns what a clock shows: the true time, or one second less if `slow`.
 pub(crate) fn clock(state: &State, slow: bool) -> Timestamp {
     Timestamp::from_millis(at(state.tick).millis() - u64::from(slow) * 1000)
 }

@@ -1,6 +1,5 @@
-//! Watches every write of the table: what each step may do to leases, tickets and numbers.
-//!
-//! Watches the queue: who may leave it, and whose turn it is.
+//! Watches every write to the table: what it may do to leases, tokens and the record, who may leave the
+//! queue, and whose turn it is.
 
 use crate::state::{Phase, State, Who};
 use crate::world::{World, at};
@@ -33,11 +32,11 @@ pub(crate) enum Rule {
 }
 
 impl World {
-    /// Does `change` to the table and watches it.
+    /// Writes `change` to the table, and watches it.
     pub(crate) fn commit(&self, state: &mut State, command: &Command, change: &Change) -> Commit {
         let before = state.table.clone();
         let commit = state.table.commit(change);
-        // When runs ended decides nothing: without these times, states that are alike are one.
+        // No decision reads when runs ended. Without these times, states that differ in nothing else are one.
         if let Some(record) = &mut state.table.record {
             (record.last_success, record.last_failure) = (None, None);
         }
@@ -99,7 +98,7 @@ impl World {
 
 fn watch_grant(state: &mut State, command: &Command, holder: &HolderId, token: FencingToken) {
     let grant = Some((holder.clone(), token));
-    // A heartbeat may put back the very last grant, and nothing else.
+    // Only a heartbeat may put a grant back, and only the latest one.
     let put_back = matches!(command, Command::Renew(_)) && state.last_grant == grant;
     let last = state.last_grant.as_ref();
     let grows = last.is_none_or(|(_, last)| *last < token);
@@ -109,7 +108,8 @@ fn watch_grant(state: &mut State, command: &Command, holder: &HolderId, token: F
     state.last_grant = grant;
 }
 
-/// How many runs of a run key have succeeded that were not forgotten. One configuration has one run key.
+/// Returns the number of successes of the run key, without those that were forgotten. A configuration has one
+/// run key.
 pub(crate) fn successes(table: &LockItems) -> usize {
     let runs = table.runs.iter();
     let of_key = runs.filter(|(id, run)| matches!(id, RunId::Token(_)) && run.run_key.is_some());
@@ -117,7 +117,7 @@ pub(crate) fn successes(table: &LockItems) -> usize {
     all.count() - forgotten(table)
 }
 
-/// How often an operator has had the run key forgotten.
+/// Returns how often an operator has forgotten the run key.
 pub(crate) fn forgotten(table: &LockItems) -> usize {
     let acts = table.acts.values();
     acts.filter(|act| act.kind == ActKind::Forgotten).count()
@@ -137,7 +137,7 @@ impl World {
             let (holder, id) = &self.names[who];
             let came = new.holders.contains_key(holder) && !old.holders.contains_key(holder);
             let own_turn = match command {
-                // The last grant goes on.
+                // A redriven run gets its grant back, but only if no run waits.
                 Command::Renew(renew) if renew.holder == *holder => old.queue.is_empty(),
                 Command::Acquire(_) => first.as_ref().is_none_or(|first| first == id),
                 _ => first.as_ref() == Some(id),
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Whether the run key of `who` runs now or has had its success.
+    /// Returns whether a holder has the run key of `who`, or the key has had its success.
     fn is_taken(&self, state: &State, old: &LockRecord, who: Who) -> bool {
         let holds = old.holders.keys().filter_map(|holder| self.who(holder));
         let key = self.plans[who].run_key;
@@ -180,7 +180,7 @@ impl World {
     }
 }
 
-/// Whether `id` waits.
+/// Returns whether `id` is in the queue.
 pub(crate) fn queued(state: &State, id: &WaiterId) -> bool {
     let record = state.record();
     record.is_some_and(|record| record.queue.contains_key(id))

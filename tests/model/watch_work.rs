@@ -1,4 +1,4 @@
-//! Judges leases by the work behind them: whose work goes on, and how it has ended.
+//! Watches leases together with their work: whether the work goes on, and how it ended.
 
 use crate::state::{Phase, State, Taken, Who, Work};
 use crate::watch::Rule;
@@ -10,7 +10,7 @@ use lockstep::domain::{
 use lockstep::store::memory::LockItems;
 
 impl World {
-    /// Whether `command` may end the lease of `who`.
+    /// Returns whether `command` may end the lease of `who`.
     pub(crate) fn may_end(
         &self,
         state: &State,
@@ -29,7 +29,7 @@ impl World {
             Command::Recover(recover) if own(&recover.holder, recover.token) => match recover.basis
             {
                 RecoveryBasis::Evicted => true,
-                // A redriven run counts as at work from its first heartbeat on.
+                // A redriven run is in the phase `Working` from its first heartbeat on.
                 RecoveryBasis::Seen | RecoveryBasis::Unconfirmed => {
                     matches!(phase, Phase::Over(_) | Phase::Working(_) | Phase::Reporting)
                 }
@@ -42,8 +42,8 @@ impl World {
         }
     }
 
-    /// Who takes the permit of `who`, where its work may go on without: an operator; the end of a
-    /// lease where only that can be known; its own stale policy.
+    /// Returns who takes the permit of `who` while its work may go on: an operator, the end of a lease that
+    /// is the only evidence, its stale policy `yield`, or the recovery of an unconfirmed hand-over.
     pub(crate) fn taken_by(&self, command: &Command, who: Who) -> Option<Taken> {
         let yields = self.plans[who].stale == StalePolicy::Yield;
         match command {
@@ -64,14 +64,14 @@ impl World {
         }
     }
 
-    /// The lease of `who` ends by `command`.
+    /// Watches the end of the lease of `who` by `command`.
     pub(crate) fn watch_end(&self, state: &mut State, command: &Command, who: Who, lease: &Lease) {
         if !self.may_end(state, command, who, lease) {
             state.broken.insert(Rule::LeaseTaken);
         }
         let by = self.taken_by(command, who);
         let execution = &mut state.executions[who];
-        // A success that is not recorded yet counts as one of an evicted run.
+        // A success that was not recorded before the eviction counts as a success of an evicted run.
         if by == Some(Taken::ByOperator) && execution.phase == Phase::Releasing(lease.token) {
             execution.done_evicted += std::mem::take(&mut execution.done);
         }
@@ -94,7 +94,7 @@ impl World {
         execution.taken = by.map(|by| (lease.token, by)).or(execution.taken);
     }
 
-    /// No run counts as succeeded whose work has not.
+    /// Watches that no run is recorded as succeeded unless its work has succeeded.
     pub(crate) fn watch_success(&self, state: &mut State, before: &LockItems) {
         for (id, run) in &state.table.runs {
             let news = before.runs.get(id) != Some(run);
@@ -106,8 +106,9 @@ impl World {
         }
     }
 
-    /// The stop of a holder is committed: that takes a lease that is over, a run that waits for its
-    /// place, or an operator. One that has died while it waited counts until that is noticed.
+    /// Watches that the stop of a holder is committed only for a valid reason: its lease has ended, a run
+    /// waits to replace it, or an operator evicts it. A run that died while it waited counts until it is
+    /// dropped from the queue.
     pub(crate) fn watch_sentence(
         &self,
         state: &mut State,
@@ -132,8 +133,9 @@ impl World {
         }
     }
 
-    /// The work of `who` is being stopped, or its execution. That of an execution that is over has
-    /// no run that relies on the lease, and what is left of an attempt before is in its own way.
+    /// Watches a stop of the execution or the work of `who`: its stop has to be committed, or its lease has
+    /// to have ended. The work of an execution that is over, and that of an earlier attempt, may be stopped
+    /// at any time.
     pub(crate) fn watch_stop(&self, state: &mut State, who: Who) {
         let execution = &state.executions[who];
         if matches!(execution.phase, Phase::Over(_)) || execution.resuming {
@@ -149,7 +151,7 @@ impl World {
     }
 }
 
-/// Whether the holder may rely on its lease, by what the table has granted or by what it knows.
+/// Returns whether the lease is live in the table or as far as the holder knows.
 fn is_live(state: &State, who: Who, lease: Option<&Lease>) -> bool {
     let belief = state.executions[who].belief;
     let believed = belief.is_some_and(|(_, end)| at(state.tick) < end);

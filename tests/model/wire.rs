@@ -1,4 +1,5 @@
-//! Requests that take time: sent and arrived in two steps, late, after a later one, twice, or never.
+//! Requests that take time. They are sent in one step and arrive in another: late, out of order, twice, or
+//! never. And the settling of a run that yielded.
 
 use crate::action::Action;
 use crate::call::cut_off;
@@ -14,7 +15,7 @@ use lockstep::recovery::{Gathered, Gathering, Over};
 use std::sync::Arc;
 
 impl World {
-    /// Says whether anything has changed.
+    /// Carries out an action of this module. Returns whether anything has changed.
     pub(crate) fn act_on_wire(&self, state: &mut State, action: Action) -> bool {
         match action {
             Action::Resend(slot) => {
@@ -29,7 +30,7 @@ impl World {
             Action::Stray(slot, slow) => {
                 state.left.strays -= 1;
                 let now = own_clock(state, slot, slow);
-                // A transaction that is sent again is done once.
+                // DynamoDB carries out a transaction that is sent again only once.
                 stray(state, slot, now, |sent| !is_transaction(sent))
             }
             Action::Abandon(slot, slow) => {
@@ -49,7 +50,7 @@ impl World {
                     .mutant
                     .write(&command, state.record(), &change)
                     .into_owned();
-                // Nothing waits for the answer.
+                // No call waits for the answer.
                 self.commit(state, &command, &change);
                 true
             }
@@ -62,7 +63,7 @@ impl World {
         }
     }
 
-    /// The open marker of a run that yielded, if its run key is asked for.
+    /// Returns whether `who` has yielded and its run key has an open marker.
     pub(crate) fn is_open(&self, state: &State, who: Who) -> bool {
         let holder = self.holder(who);
         let mut runs = state.table.runs.iter();
@@ -73,7 +74,8 @@ impl World {
         open && state.token_of(holder).is_none()
     }
 
-    /// Records how the run of `who` ended, if the evidence shows that. Whether it can be seen so.
+    /// Sends the command that records how the run of `who` ended. Returns `false` if the evidence does not
+    /// show its end.
     fn settle(&self, state: &mut State, who: Who, sight: Sighting) -> bool {
         let mut runs = state.table.runs.iter();
         let marker = runs.find(|(id, run)| {
@@ -100,7 +102,7 @@ impl World {
         true
     }
 
-    /// How a run has ended, by evidence that is seen at once.
+    /// Returns how a run has ended, from evidence that is gathered in one step.
     fn gathered(
         &self,
         state: &State,
@@ -123,7 +125,7 @@ impl World {
     }
 }
 
-/// A function reads its clock and sends its first request. Others may come before that arrives.
+/// Lets a function read its clock and send its first request, before which other steps may come.
 fn send(state: &mut State, slot: Slot, now: Timestamp) -> bool {
     let Some(call) = state
         .calls
@@ -136,8 +138,8 @@ fn send(state: &mut State, slot: Slot, now: Timestamp) -> bool {
     true
 }
 
-/// Leaves the write of a call on its way, if the call is about to make one of which `may` holds. The call itself
-/// makes it, too.
+/// Leaves a copy of the next write of a call on its way, if `may` allows the write. The call still makes the
+/// write itself. Returns whether there is such a write.
 fn stray(state: &mut State, slot: Slot, now: Timestamp, may: impl Fn(&Sent) -> bool) -> bool {
     let Some(Call { command, stage }) = state.calls.get(&slot) else {
         return false;

@@ -1,4 +1,4 @@
-//! One configuration: who runs, what they ask for, and what may go wrong.
+//! One configuration: the plans of its executions, and what may go wrong.
 
 use crate::mutant::Mutant;
 use crate::state::{Budget, Execution, State, Who};
@@ -16,22 +16,22 @@ pub(crate) struct Plan {
     pub(crate) waits_until: Option<u64>,
     /// Whether it waits by asking again, without a task token.
     pub(crate) polls: bool,
-    /// What its run key is; runs with the same one are starts of the same tick.
+    /// Its run key.
     pub(crate) run_key: Option<&'static str>,
     pub(crate) stale: StalePolicy,
     pub(crate) max_run: Option<u32>,
     pub(crate) min_interval: Option<u32>,
-    /// The capacity that it expects, where that is not the world's.
+    /// The number of permits that it expects; `None` for that of the world.
     pub(crate) permits: Option<u8>,
-    /// Whether its lease knows a heartbeat state to end.
+    /// Whether its heartbeats name the task token of a heartbeat state.
     pub(crate) beat: bool,
-    /// Whether it is an execution whose end can be seen. Otherwise only its lease tells.
+    /// Whether it is an execution that DescribeExecution shows. Otherwise its lease is the only evidence.
     pub(crate) visible: bool,
     /// Whether its work is an execution and not a task.
     pub(crate) workflow: bool,
-    /// How long its lease is, in seconds.
+    /// The length of its lease, in seconds.
     pub(crate) lease: u32,
-    /// How long its heartbeats make it, in seconds.
+    /// The length that its heartbeats give the lease, in seconds; `None` for `lease`.
     pub(crate) grows_to: Option<u32>,
 }
 
@@ -40,37 +40,37 @@ pub(crate) struct Plan {
 pub(crate) struct World {
     pub(crate) permits: u8,
     pub(crate) plans: Vec<Plan>,
-    /// Seconds that pass although no call waits for them.
+    /// The time in seconds up to which a second may pass at any point.
     pub(crate) ticks: u64,
     /// Whether a clock may be a second slow.
     pub(crate) skew: bool,
-    /// Whether others come between the pieces of evidence that a check gathers.
+    /// Whether other steps come between the requests with which a check gathers evidence.
     pub(crate) slow_evidence: bool,
-    /// Whether a call is one step that no other comes in between.
+    /// Whether all requests of a call are one step.
     pub(crate) quick_calls: bool,
-    /// Whether a check is one step that no other comes in between.
+    /// Whether all requests of a check are one step.
     pub(crate) quick_checks: bool,
-    /// Whether work that no state waits for may come to an end of its own before it is stopped.
+    /// Whether work that no state waits for may end by itself before it is stopped.
     pub(crate) own_ends: bool,
-    /// Whether the operator has holders stopped, instead of taking their permits at once.
+    /// Whether an eviction stops the holder first, instead of freeing its permit at once.
     pub(crate) stops_evicted: bool,
-    /// When a pause is over by itself, in seconds from the start; `None` until the operator resumes the lock.
+    /// The end of a pause, in seconds from the start; `None` for a pause until the operator resumes the lock.
     pub(crate) pauses_until: Option<u64>,
-    /// Whether the operator ends rests and has run keys forgotten, and does nothing else.
+    /// Whether the operator only ends rests and forgets run keys.
     pub(crate) clears: bool,
     pub(crate) budget: Budget,
     pub(crate) mutant: Mutant,
     pub(crate) names: Vec<(HolderId, WaiterId)>,
-    /// Which answers came up. For the report only: no step reads it.
+    /// The answers that were reached. Only the report reads them.
     pub(crate) reached: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
-/// Usual length of a lease, in seconds.
+/// The default length of a lease, in seconds.
 const LEASE: u32 = 2;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const EXECUTION: &str = "arn:aws:states:r:0:execution:m:";
 
-/// True time as a point.
+/// Returns the timestamp of a true time in seconds.
 pub(crate) const fn at(tick: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + 1000 * tick)
 }
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Whether requests take time on their way to the table.
+    /// Returns whether requests take time on their way to the table.
     pub(crate) fn travels(&self) -> bool {
         self.budget.lates + self.budget.strays > 0
     }

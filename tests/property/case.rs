@@ -17,7 +17,8 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// All that the protocol could know when it decides.
+    /// Returns everything that the protocol can read before it decides: the record, all runs and the waiter
+    /// that the command needs.
     pub(crate) fn seen(&self) -> Snapshot {
         let record = self.items.record.clone();
         let waiter = self.command.waiter_to_read(record.as_ref());
@@ -29,19 +30,19 @@ impl Case {
         }
     }
 
-    /// What is decided, unless that is a refusal.
+    /// Returns the decision. Returns `None` if the command is refused.
     pub(crate) fn decided(&self) -> Option<Transition> {
         decide(&self.seen(), &self.command, self.now).ok()
     }
 
-    /// The same with its change of the items, if it has one.
+    /// Returns the decision and the change that it writes. Returns `None` if it writes nothing.
     pub(crate) fn change(&self) -> Option<(Transition, Change)> {
         let decided = self.decided()?;
         let change = decided.change(self.items.record.as_ref())?;
         Some((decided, change))
     }
 
-    /// Carries out another command at the same time.
+    /// Decides another command at the same time, and writes its change and the side item of its waiter.
     pub(crate) fn write(&mut self, command: &Command) {
         let other = Self {
             command: command.clone(),
@@ -57,8 +58,8 @@ impl Case {
     }
 }
 
-/// Checks `rule` on so many random values. It returns how often it had something to judge: at least `fewest` times
-/// in all.
+/// Checks `rule` on `cases` random values. `rule` returns how often it applied to the value. Panics if it
+/// applied fewer than `fewest` times in all.
 pub(crate) fn check_often<S: Strategy>(
     cases: u32,
     values: &S,
@@ -71,14 +72,14 @@ pub(crate) fn check_often<S: Strategy>(
         Ok(())
     });
     println!("{} judged", judged.get());
-    assert!(judged.get() >= fewest, "too few: {}", judged.get());
+    assert!(judged.get() >= fewest, "too few judged: {}", judged.get());
 }
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
     cases_of(command)
 }
 
-/// Random locks that meet one of `commands`, each of which may be made for the record that it meets.
+/// Returns random locks, each with a command that `commands` makes for its record.
 pub(crate) fn cases_of<S: Strategy<Value = Command>>(
     commands: impl Fn(Option<LockRecord>) -> S,
 ) -> impl Strategy<Value = Case> {

@@ -31,7 +31,8 @@ fn where_the_guard_holds_the_fast_write_is_what_decide_says() {
 
         let mut seen = case.seen();
         if fast.change.runs.is_empty() {
-            // A waiting state learns at its turn that its tick is done.
+            // The fast write reads no run: a waiting state learns only at its turn that its run key has had
+            // its success.
             seen.runs.clear();
         }
         let decided = decide(&seen, &case.command, case.now);
@@ -76,12 +77,14 @@ fn a_decision_that_lets_others_write_in_between_is_the_decision_on_what_they_wro
 
         let mut seen = later.seen();
         if decided.fast_path.is_some() {
-            // Its write has no guard on a run: what became of one is seen when the turn comes.
+            // This write has no guard on a run, so it does not see the runs that others wrote. The waiter
+            // sees them at its turn.
             seen.runs = case.items.runs;
         }
         let again = match decide(&seen, &later.command, later.now) {
             Ok(again) => again,
-            // Nor has it one on the run keys and names of the holders: the place was taken before their grants.
+            // It has no guard on the run keys and parents of the holders either. The run entered the queue
+            // before their grants.
             Err(Refusal::Duplicate { .. } | Refusal::HeldByParent { .. })
                 if decided.fast_path.is_some() =>
             {
@@ -173,7 +176,8 @@ fn writes(runs: &[(RunGuard, RunWrite)]) -> Vec<&RunWrite> {
     runs.iter().map(|(_, write)| write).collect()
 }
 
-/// A DynamoDB transaction takes no two actions on one item.
+/// Returns whether a change writes each item at most once. A DynamoDB transaction refuses two actions on one
+/// item.
 fn one_write_for_each_item(change: &Change) -> bool {
     let ids: BTreeSet<_> = change.runs.iter().map(|(_, write)| &write.id).collect();
     ids.len() == change.runs.len()

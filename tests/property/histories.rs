@@ -1,4 +1,4 @@
-//! Rules of whole histories: random commands at a clock that is up to a second slow.
+//! Rules of whole histories: random commands, with clocks that are up to a second slow.
 
 use lockstep::clock::ManualClock;
 use lockstep::domain::{
@@ -16,23 +16,24 @@ use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By how much clocks may differ at most, in milliseconds.
+/// The most by which two clocks differ, in milliseconds.
 const SKEW: u64 = 1000;
 
 type Answer = Result<Done, ProtocolError>;
 
 type Judged = Result<(), TestCaseError>;
 
-/// What an onlooker knows who sees every answer, and never the table.
+/// What an onlooker knows who sees every answer but never the table.
 #[derive(Default)]
 struct Onlooker {
     last: Option<FencingToken>,
-    /// Until when each holder that was granted a permit believes to have it.
+    /// When each grant ends, as its holder knows it.
     beliefs: BTreeMap<(HolderId, FencingToken), Timestamp>,
-    /// When each of them is over its time, or without progress, at the earliest.
+    /// The earliest time at which each grant may exceed `maxRunSeconds` or `noProgressSeconds`.
     limits: BTreeMap<(HolderId, FencingToken), Timestamp>,
-    /// Whose stop is committed.
+    /// The grants whose stop or eviction is committed.
     stopped: BTreeSet<(HolderId, FencingToken)>,
+    /// The run keys that had their success, and the end of their retention.
     succeeded: BTreeMap<RunKey, Timestamp>,
     grants: Grants,
 }
@@ -72,7 +73,7 @@ fn no_history_breaks_a_promise() {
     assert!(granted.get() > 1000 && freed.get() > 100);
 }
 
-/// The record keeps its rules, and one command writes it once at most.
+/// Checks that the record keeps its invariants, and that one command writes it at most once.
 fn check_record(before: Option<&LockRecord>, after: Option<&LockRecord>) -> Judged {
     let Some(after) = after else {
         prop_assert!(before.is_none(), "the record is gone");
@@ -110,7 +111,7 @@ impl Onlooker {
         Ok(())
     }
 
-    /// What the answer tells about the one that the command is about.
+    /// Learns what the answer says about the holder of the command.
     fn watch_own(&mut self, command: &Command, answer: &Answer, now: Timestamp) -> Judged {
         match (command, answer) {
             (Command::Acquire(acquire), Ok(done)) => match &done.outcome {
@@ -136,8 +137,8 @@ impl Onlooker {
                 let lives = belief.is_some_and(|end| end > now) && !stopped;
                 prop_assert!(!lives, "a live lease was lost");
             }
-            // From then on it is being stopped, for a run that replaces it if its lease lives.
-            // An operator has it stopped, whatever its lease is.
+            // A stale holder is stopped only after its lease or one of its limits has ended. A replacement
+            // and an eviction stop a holder at any time.
             (Command::Mark(mark), Ok(done)) if done.outcome == Outcome::Done => {
                 let grant = (mark.holder.clone(), mark.token);
                 let belief = self.beliefs.get(&grant);
@@ -152,7 +153,7 @@ impl Onlooker {
                     self.stopped.insert(grant);
                 }
             }
-            // The next run of the key may succeed too.
+            // After a `forget`, another run of the key may succeed.
             (Command::Forget(forget), Ok(done)) if done.outcome == Outcome::Done => {
                 self.succeeded.remove(&forget.run_key);
             }
@@ -167,7 +168,9 @@ impl Onlooker {
                 }
                 self.remember_success(release, belief.is_some(), &done.outcome);
             }
-            // A holder that was seen dead believes nothing, and an operator is believed.
+            // A holder that is seen to be dead, or that an operator frees, holds no permit any more. A lease
+            // that expired is forgotten only if the holder is over a limit: otherwise its own clock has to
+            // show the end.
             (Command::Recover(recover), Ok(_)) => {
                 let grant = (recover.holder.clone(), recover.token);
                 if recover.basis != RecoveryBasis::Expired || self.is_spent(&grant, now) {
@@ -179,12 +182,12 @@ impl Onlooker {
         Ok(())
     }
 
-    /// Whether a holder may be over one of its limits.
+    /// Returns whether a holder may be over one of its limits.
     fn is_spent(&self, grant: &(HolderId, FencingToken), now: Timestamp) -> bool {
         self.limits.get(grant).is_some_and(|limit| *limit <= now)
     }
 
-    /// A holder hears of its grant.
+    /// Records the grant that a holder learns of.
     fn learn(&mut self, holder: &HolderId, lease: &Lease, now: Timestamp) -> Judged {
         let key = lease.run_key.clone();
         if self.grants.add(holder.clone(), lease.token, key.clone()) {
@@ -202,7 +205,8 @@ impl Onlooker {
         Ok(())
     }
 
-    /// The first release of a grant ends its run, where it names the run key of the grant.
+    /// Records a success of a run key: the first release of a grant that its holder still believes in, if it
+    /// reports a success and names the run key of the grant.
     fn remember_success(&mut self, release: &Release, believed: bool, outcome: &Outcome) {
         let Outcome::Released {
             at, already: false, ..
@@ -220,12 +224,16 @@ impl Onlooker {
         }
     }
 
-    /// However slow its clock, no holder works beside more than the others that it may.
+    /// Checks that at most as many holders work as the lock has permits, even if their clocks are slow by
+    /// [`SKEW`].
     fn count_holders(&self, record: Option<&LockRecord>, true_time: u64) -> Judged {
         let works = |end: &&Timestamp| true_time < end.millis() + SKEW;
         let working = self.beliefs.values().filter(works).count();
         let most = record.map_or(0, |record| usize::from(record.permits.get()));
-        prop_assert!(working <= most, "{working} work under {most} permits");
+        prop_assert!(
+            working <= most,
+            "{working} holders work under {most} permits"
+        );
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Rules of a lease in time: when a holder is checked, and what a redriven run gets back.
+//! Rules of a lease: when a silent holder is checked, and which lease a redriven run gets back.
 
 use crate::case::{cases, check_often};
 use lockstep::domain::{
@@ -9,8 +9,8 @@ use lockstep::testing;
 use lockstep_tests::generate::RETENTION;
 use proptest::prelude::{prop_assert, prop_assert_eq};
 
-/// A heartbeat that is late by less is on its way: Retry counts in whole seconds, and a call of the
-/// function takes its time.
+/// How late a heartbeat may be before its holder is checked, in milliseconds. The Retry of the heartbeat
+/// state waits in whole seconds, and the call of the function takes some time.
 const SLACK: u64 = 5_000;
 
 fn later(from: Timestamp, millis: u64) -> Timestamp {
@@ -26,7 +26,8 @@ fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes
             let renewed = lease.renewed(case.now, None, None);
             let heartbeat = renewed.pace.heartbeat.min(Seconds::of(60)).millis();
             if heartbeat + SLACK >= renewed.pace.length.millis() {
-                // Its end comes first, and is worth a check by itself.
+                // The lease ends before its heartbeat is overdue. The end of the lease calls for a check by
+                // itself.
                 prop_assert!(renewed.is_overdue(renewed.expires_at));
                 prop_assert!(
                     !renewed.is_overdue(later(case.now, renewed.pace.length.millis() - 1))
@@ -106,7 +107,7 @@ fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
     });
 }
 
-/// The record after the end of `lease`, when no other run was granted since and none waits.
+/// Returns an open record in which `lease` has ended, its grant is the latest, and no run waits.
 fn free_after(record: &LockRecord, lease: &Lease) -> LockRecord {
     let mut free = record.clone();
     free.holders.retain(|_, held| held.token != lease.token);

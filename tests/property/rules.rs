@@ -1,5 +1,5 @@
-//! What each decision owes, whatever lock it meets: rules that a changed number of states would
-//! only hint at.
+//! Rules that every decision keeps, for any lock. A break of one of them shows elsewhere only as a changed
+//! number of states of the model.
 
 use crate::case::{Case, cases, cases_of, check_often};
 use lockstep::domain::{
@@ -9,11 +9,11 @@ use lockstep::domain::{
 use lockstep_tests::generate::{acquire_for, forget};
 use proptest::prelude::{Strategy, prop_assert};
 
-/// Whether a decision keeps a rule; `None` where the rule does not speak of it.
+/// Returns whether a decision keeps a rule. Returns `None` if the rule does not apply to the decision.
 type Rule = fn(&Case, &Transition) -> Option<bool>;
 
-/// Holds `rule` against random decisions on `cases`, at least `fewest` of which it speaks of: seven standard deviations
-/// below the mean or more, so that no seed comes close.
+/// Checks `rule` on random decisions on `cases`. The rule has to apply to at least `fewest` of them. `fewest`
+/// is seven standard deviations or more below the mean, so that no seed comes close to it.
 fn holds(cases: impl Strategy<Value = Case>, rule: Rule, fewest: u32) {
     check_often(20_000, &cases, fewest, |case| {
         let decided = case.decided();
@@ -116,7 +116,7 @@ fn no_write_brings_the_last_token_back_whatever_record_it_meets() {
             let (Some(token), Some(record)) = (token_of(&change), &case.items.record) else {
                 continue;
             };
-            // Others have written, and the latest of them has made a grant under the same token.
+            // Others have written since, and the latest grant has the token that this write would set.
             let mut met = record.clone();
             met.version += 1;
             met.last_token = token;

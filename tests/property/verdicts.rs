@@ -1,5 +1,5 @@
-//! Verdict → command → table → next verdict: what the judge decides is written, has its effect, and does not
-//! repeat for ever.
+//! Rules of the verdicts on a holder: a check writes each verdict into the table, and no verdict repeats for
+//! ever.
 
 mod facts;
 
@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 /// Time between two sweeps, in seconds.
 const SWEEP: u32 = 60;
 
-/// After so many sweeps nothing is left that time alone decides: the longest wait is that for a hand-over that
-/// is not confirmed, two hours and a quarter.
+/// The number of sweeps after which time alone changes no verdict. The longest wait is that for the
+/// confirmation of a hand-over: two hours and a quarter.
 const SWEEPS: u32 = 200;
 
-/// A lock, what is true of one of its holders, and when it is checked.
+/// A lock, the facts about one of its holders, and the time of the check.
 #[derive(Clone, Debug)]
 struct Scene {
     items: LockItems,
@@ -41,7 +41,7 @@ impl Scene {
         lease_of(&self.items)
     }
 
-    /// Whether a permit that is freed lets another run in, and nothing else does.
+    /// Returns whether a freed permit can be granted at once, and no other permit is free.
     fn lets_in(&self) -> bool {
         let record = self.items.record.as_ref();
         record.is_some_and(|record| record.gate.lets_in(self.now) && !record.has_room())
@@ -76,7 +76,7 @@ impl Scene {
         }
     }
 
-    /// Decides on all that there is, and writes that.
+    /// Decides the command on the current items, and writes the decision.
     fn execute(&mut self, command: Command) -> CheckAnswer {
         let case = Case {
             items: self.items.clone(),
@@ -93,7 +93,8 @@ impl Scene {
         CheckAnswer::Executed(decided.outcome)
     }
 
-    /// Whether another run waits to replace the holder, and no service shows whether it lives.
+    /// Returns whether another run is to replace the holder and DescribeExecution gives no answer about that
+    /// run.
     fn hides_replacer(&self) -> bool {
         let lease = self.lease();
         let replaced = lease.is_some_and(|lease| lease.exit.replaced_by.is_some());
@@ -109,17 +110,17 @@ impl Scene {
     }
 }
 
-/// What the table shows once `action` is carried out on the holder of `lease`.
+/// Returns whether the table shows the effect of `action` on the holder of `lease`.
 fn has_effect(before: &Scene, after: &Scene, lease: &Lease, action: &Action) -> bool {
     let holds = after.lease().filter(|held| held.token == lease.token);
     let exit = holds.as_ref().map(|held| &held.exit);
     match action {
         Action::Leave | Action::Wake | Action::Alert { .. } | Action::Refrain { .. } => true,
         Action::Recover { .. } => holds.is_none(),
-        // Freed by the same check, where what was stopped has ended at once.
+        // What the check stopped has ended at once, so the same check has freed the permit.
         _ if holds.is_none() => true,
         Action::Suspect => exit.is_some_and(|exit| exit.suspect.is_some()),
-        // It waits until the lock could let the other run in.
+        // The stop for a replacement waits until the lock can grant the freed permit.
         Action::Stop {
             commit: Commitment::Stop(StopReason::Replaced),
             ..
@@ -171,30 +172,32 @@ fn each_verdict_has_its_effect_in_the_table() {
         "Wake",
     ];
     let found: Vec<_> = judged.keys().map(String::as_str).collect();
-    assert_eq!(found, all, "some verdicts do not come up");
+    assert_eq!(found, all, "some verdicts were never reached");
     assert!(
         judged.values().all(|times| *times >= 25),
         "too few: {judged:?}"
     );
 }
 
-/// How often a verdict on one silent holder may come up again, sweep after sweep.
+/// Returns how often the sweeps may reach the same verdict on one silent holder.
 fn most(action: &str) -> u32 {
     match action {
-        // Whose evidence comes back, or who is evicted, is left from then on.
+        // Every sweep leaves a holder whose evidence can be read again, and one that is evicted.
         "Leave" => SWEEPS,
         "Wake" => 8_000 / SWEEP + 2,
-        // Once, and once more where a redrive or a mark has come in between.
+        // Once, and once more after a redrive or a mark in between.
         "Suspect" | "Recover" | "DropReplacer" | "Freeze" => 2,
-        // The order, its repetition until the work has ended, and the work of an attempt before.
+        // The first stop, its repetitions until the work has ended, and the stop of the work of an earlier
+        // attempt.
         "Stop" => 4,
-        // An hour after the end of the longest lease the lock freezes.
+        // The lock freezes an hour after the end of the longest lease.
         "Alert" | "Refrain" => 3_600 / SWEEP + 2,
         _ => 0,
     }
 }
 
-/// Sweeps an open lock until its permit is free or it is closed.
+/// Sweeps an open lock until the holder's permit is free or the lock is closed. Fails if a verdict repeats
+/// too often.
 fn repeats(mut scene: Scene) -> Result<u32, TestCaseError> {
     let start = scene.clone();
     let mut times = BTreeMap::<String, u32>::new();
@@ -210,17 +213,21 @@ fn repeats(mut scene: Scene) -> Result<u32, TestCaseError> {
         *count += 1;
         let most = most(&name);
         let times = *count;
-        prop_assert!(times <= most, "{action:?}, time {times}, of {start:?}");
+        prop_assert!(
+            times <= most,
+            "{action:?} for the {times}th time: {start:?}"
+        );
         scene.facts.pass();
         scene.later();
     }
     let end = scene.items.record;
     Err(TestCaseError::fail(format!(
-        "a silent holder keeps an open lock: {start:?}, at last {end:?}"
+        "a silent holder keeps an open lock for ever: begins with {start:?}, ends with {end:?}"
     )))
 }
 
-/// Judges the random scenes of which `is` holds. The holder shows no sign of life, and no operator acts.
+/// Checks on the random scenes that `is` selects that no verdict repeats for ever. The holder sends no
+/// heartbeat, and no operator acts. At least `fewest` scenes need a verdict.
 fn none_repeats(fewest: u32, is: impl Fn(&Scene) -> bool) {
     check_often(6_000, &all(), fewest, |scene| match is(&scene) {
         true => repeats(scene),
@@ -245,7 +252,7 @@ fn a_replacer_that_stays_hidden_keeps_no_silent_holder() {
 #[test]
 fn a_holder_that_stays_unproven_is_not_reported_for_ever() {
     none_repeats(500, |scene| {
-        // Whoever evicts it is told that it is not stopped.
+        // An evicted holder is reported as not stopped to the operator who evicts it.
         let evicted = scene
             .lease()
             .is_some_and(|lease| lease.exit.evicted().is_some());

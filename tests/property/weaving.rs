@@ -1,4 +1,5 @@
-//! Whatever the definition: weaving loses nothing, is idempotent, and gives a definition of the same rules.
+//! Rules of weave for any definition. Unweave gives the text back, a second weave changes nothing, and the
+//! woven definition is valid.
 
 mod definitions;
 
@@ -16,14 +17,15 @@ fn options(lock: &str) -> Options {
     }
 }
 
-/// What one level of states has: its names, and the variables that it assigns.
+/// The names of all states of a definition, and the variables that they assign.
 #[derive(Default)]
 struct Seen {
     names: Vec<String>,
     assigned: BTreeSet<String>,
 }
 
-/// Checks the rules of a level and of those below it. `outer` are the variables around it.
+/// Checks the rules of a level of states and of the levels inside it, and adds their names and variables to
+/// `seen`. `outer` has the variables that the levels around it assign.
 fn check_level(level: &Value, outer: &BTreeSet<String>, seen: &mut Seen) -> Result<(), String> {
     let states = level["States"].as_object();
     let states = states.ok_or("a level without States")?;
@@ -46,7 +48,7 @@ fn check_level(level: &Value, outer: &BTreeSet<String>, seen: &mut Seen) -> Resu
         let follows = ["Next", "End", "Default"].map(|field| state.get(field).is_some());
         let ends = matches!(state["Type"].as_str(), Some("Succeed" | "Fail"));
         if ends == follows.contains(&true) {
-            return Err(format!("{name} has not one way to go on"));
+            return Err(format!("{name} needs either a next state or an end"));
         }
     }
     if let Some(name) = own.intersection(outer).next() {
@@ -69,17 +71,17 @@ fn is_definition(text: &str) -> Result<Seen, String> {
     let unique: BTreeSet<_> = seen.names.iter().collect();
     match unique.len() == seen.names.len() {
         true => Ok(seen),
-        false => Err(format!("names that are there twice: {:?}", seen.names)),
+        false => Err(format!("a name is used twice: {:?}", seen.names)),
     }
 }
 
-/// The work inside of a woven definition.
+/// Returns the level of states that is the work of a woven definition.
 fn work(woven: &Value) -> &Value {
     let hold = ending(&woven["States"], "Run Exclusively");
     &ending(&hold["Branches"][0]["States"], "Run Work")["Branches"][0]
 }
 
-/// The state whose name ends so.
+/// Returns the state whose name ends with `end`.
 fn ending<'a>(states: &'a Value, end: &str) -> &'a Value {
     let mut states = states.as_object().into_iter().flatten();
     let state = states.find(|(name, _)| name.ends_with(end));
@@ -94,7 +96,7 @@ proptest! {
         definition in definition(), layout in layout()
     ) {
         let text = written(&definition, layout);
-        prop_assert_eq!(&value(&text), &definition, "what the layout writes: {}", text);
+        prop_assert_eq!(&value(&text), &definition, "the layout changes the definition: {}", text);
 
         let woven = weave(&text, &options("nightly"));
         let woven = woven.unwrap_or_else(|error| panic!("{error} in {text}"));
@@ -118,7 +120,7 @@ proptest! {
 
         let after = is_definition(&woven).unwrap_or_else(|wrong| panic!("{wrong}: {woven}"));
         let added = after.names.len() - before.names.len();
-        prop_assert_eq!(added, 19, "woven states");
+        prop_assert_eq!(added, 19, "states that weave adds");
         prop_assert!(before.assigned.is_subset(&after.assigned));
         prop_assert_eq!(weave(&woven, &options), Ok(woven.clone()));
         prop_assert_eq!(check(&woven), Ok(options));
@@ -136,7 +138,7 @@ fn the_rules_find_what_breaks_them() {
         ),
         (
             r#"{"StartAt":"A","States":{"A":{"Type":"Pass"}}}"#,
-            "A has not one way to go on",
+            "A needs either a next state or an end",
         ),
         (
             r#"{"StartAt":"A","States":{"A":{"Type":"Parallel","Assign":{"x":1},"End":true,"Branches":[
@@ -146,7 +148,7 @@ fn the_rules_find_what_breaks_them() {
         (
             r#"{"StartAt":"A","States":{"A":{"Type":"Parallel","End":true,"Branches":[
                {"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}]}}}"#,
-            "names that are there twice: [\"A\", \"A\"]",
+            "a name is used twice: [\"A\", \"A\"]",
         ),
     ];
     for (text, wrong) in cases {

@@ -1,11 +1,12 @@
-//! The committed figures of `benches/figures.toml`, and their comparison with a fresh count.
+//! Compares the committed figures of `benches/figures.toml` with freshly counted ones.
 //!
-//! A line of a section is `"name" = { value = 26, tolerance = "0" }`. A tolerance is a number of the figure's
-//! unit, or a share of the value such as `2%`. Comments are kept, the names of a section are unique, and no other
-//! TOML is read: `benches/lib/figures.py` reads the same file in Python.
+//! A line of a section is `"name" = { value = 26, tolerance = "0" }`. The tolerance is a number in the
+//! figure's unit, or a share of the value such as `2%`. The file may have comments, and each name is unique
+//! in its section. Other TOML is refused. `benches/lib/figures.py` reads the same file in Python.
 //!
-//! A section is one test's: [`check`] compares all of it at once, so that a line which nothing counts any more fails
-//! too. With `LOCKSTEP_FIGURES=accept`, which `make figures` sets, it writes the fresh values instead.
+//! A section belongs to one test. [`check`] compares the whole section at once, so that a figure which no
+//! test counts any more fails too. With `LOCKSTEP_FIGURES=accept`, which `make figures` sets, [`check`]
+//! writes the counted values instead.
 
 use crate::repository;
 use lockstep::config::variable;
@@ -20,11 +21,11 @@ use std::sync::{Mutex, PoisonError};
 struct Figure {
     value: u64,
     tolerance: Tolerance,
-    /// The number of its line, from 0.
+    /// The index of its line in the file, from 0.
     line: usize,
 }
 
-/// How far a fresh count may be from the committed value, in both directions.
+/// How far a counted value may be above or below the committed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tolerance {
     Units(u64),
@@ -41,14 +42,16 @@ impl Figure {
     }
 }
 
-/// Compares the fresh count of every figure of `section` with the committed ones.
+/// Compares the counted figures of `section` with the committed ones.
 ///
 /// # Panics
-/// When a count is beyond the tolerance of its figure, above or below; when a figure is not in the file, or is in
-/// it and was not counted; when the file is not as described above.
+/// - A counted value is above or below the committed one by more than the tolerance.
+/// - A counted figure is missing from the section.
+/// - A figure of the section was not counted.
+/// - The file cannot be read, cannot be written, or is not in the format above.
 #[track_caller]
 pub fn check(section: &str, counted: &[(String, u64)]) {
-    // Tests of one program run side by side.
+    // The tests of a program run in parallel, and each may write the file.
     static FILE: Mutex<()> = Mutex::new(());
     let guard = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let accept = variable("LOCKSTEP_FIGURES").is_some_and(|word| word == "accept");
@@ -78,12 +81,12 @@ fn check_in(
         return fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
     }
     Err(format!(
-        "[{section}] of benches/figures.toml is not what was counted:\n{differences}\
-         If that is intended, also where a figure got smaller: `make figures`, and say why in the commit."
+        "[{section}] of benches/figures.toml differs from what was counted:\n{differences}\
+         If the change is intended, run `make figures` and say why in the commit, also for a smaller figure."
     ))
 }
 
-/// A line for each figure that differs.
+/// Returns a line for each figure that differs.
 fn differences(committed: &BTreeMap<String, Figure>, counted: &[(String, u64)]) -> String {
     let mut text = String::new();
     for (name, value) in counted {
@@ -102,7 +105,7 @@ fn differences(committed: &BTreeMap<String, Figure>, counted: &[(String, u64)]) 
     text
 }
 
-/// The figures of a section, by name.
+/// Returns the figures of a section by name.
 fn read(text: &str, section: &str) -> Result<BTreeMap<String, Figure>, String> {
     let mut figures = BTreeMap::new();
     let mut current = None;
@@ -148,7 +151,8 @@ fn parse_tolerance(text: &str) -> Option<Tolerance> {
     }
 }
 
-/// The text with the fresh values of a section: new figures at its end and exact, none that were not counted.
+/// Returns the text with the counted values of a section. A figure within its tolerance keeps its line. A new
+/// figure is added at the end of the section with a tolerance of 0, and one that was not counted is removed.
 fn accepted(
     text: &str,
     section: &str,

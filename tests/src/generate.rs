@@ -1,4 +1,5 @@
-//! Random locks and commands. Few names and short times, so that they meet.
+//! Random locks and commands. They have few names and short times, so that a command often meets a lock that
+//! it concerns.
 
 mod commands;
 mod items;
@@ -13,9 +14,9 @@ use proptest::prop_oneof;
 
 /// The time around which all random times lie.
 pub const BASE: u64 = 1_767_225_600_000;
-/// How many holders there are.
+/// The number of holders.
 pub const HOLDERS: usize = 5;
-/// How many run keys there are.
+/// The number of run keys.
 pub const KEYS: usize = 3;
 /// How long an ended run is remembered.
 pub const RETENTION: Retention = Retention {
@@ -23,22 +24,22 @@ pub const RETENTION: Retention = Retention {
     run_keys: Seconds::of(60),
 };
 
-/// A point `millis` after a minute before [`BASE`].
+/// Returns the time that is `millis` milliseconds after the start of the minute before [`BASE`].
 pub fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(BASE - 60_000 + millis)
 }
 
-/// The holder number `index`.
+/// Returns the holder number `index`.
 pub fn holder(index: usize) -> HolderId {
     HolderId::new(format!("arn:aws:states:x:1:execution:m:{index}#a.b")).expect("a valid holder")
 }
 
-/// The run key number `index`.
+/// Returns the run key number `index`.
 pub fn run_key(index: usize) -> RunKey {
     RunKey::new(format!("schedule/{index}#tick")).expect("a valid run key")
 }
 
-/// A coin.
+/// Returns `true` or `false`, each half of the time.
 pub fn coin() -> impl Strategy<Value = bool> {
     any::<bool>()
 }
@@ -55,7 +56,8 @@ fn key() -> impl Strategy<Value = Option<RunKey>> {
     option::of((0..KEYS).prop_map(run_key))
 }
 
-/// How often a success is expected: one of two, so that a release often expects what its lock does.
+/// Returns how often a success is expected: one of two values, so that a release often has the expectation of
+/// its lock.
 fn expected() -> impl Strategy<Value = Seconds> {
     prop_oneof![Just(Seconds::of(10)), Just(Seconds::of(20))]
 }

@@ -14,22 +14,23 @@ use std::collections::BTreeMap;
 pub enum Step {
     /// A holder takes a permit, or waits for one.
     Acquire(Acquire),
-    /// Something is said under one of a holder's grants.
+    /// A holder sends a command under one of its grants.
     Under {
-        /// Whose.
+        /// The number of the holder.
         who: usize,
-        /// Which grant: 0 is the latest, 1 the one before it.
+        /// The grant: 0 is the holder's latest, 1 the one before it.
         back: usize,
-        /// Under another run key than the grant's.
+        /// Whether the command names the run key number 0 in place of the grant's.
         wrong_key: bool,
-        /// What.
+        /// The command.
         act: Act,
     },
     /// A command about the lock as a whole.
     Lock(Command),
 }
 
-/// Steps, each with the milliseconds that pass before it and by how much its clock is slow.
+/// Returns random histories of fewer than `longest` steps. Each step comes with the milliseconds that pass
+/// before it, and with the milliseconds by which its clock is slow.
 pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
     let wrong_key = (0..10_u8).prop_map(|dice| dice == 0);
     let back = prop_oneof![9 => Just(0_usize), 1 => Just(1)];
@@ -64,12 +65,12 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
     vec((step, pause, slow), 1..longest)
 }
 
-/// Turns steps into commands, with the tokens that were granted before.
+/// The grants so far of each holder. It turns steps into commands that name the tokens of these grants.
 #[derive(Debug, Default)]
 pub struct Grants(BTreeMap<HolderId, Vec<(FencingToken, Option<RunKey>)>>);
 
 impl Grants {
-    /// The command of `step`, said by one who has seen `record`.
+    /// Returns the command of `step`, as a caller sends it that has seen `record`.
     pub fn command(&self, step: &Step, record: Option<&LockRecord>) -> Command {
         let (who, back, wrong_key, act) = match step {
             Step::Acquire(acquire) => return Command::Acquire(acquire.clone()),
@@ -90,13 +91,13 @@ impl Grants {
         act.command(who, token, key, seen)
     }
 
-    /// The run key of a grant.
+    /// Returns the run key of a grant.
     pub fn run_key(&self, holder: &HolderId, token: FencingToken) -> Option<RunKey> {
         let mut grants = self.0.get(holder)?.iter();
         grants.find(|(own, _)| *own == token)?.1.clone()
     }
 
-    /// Remembers a grant. Whether it is a new one.
+    /// Remembers a grant, and returns whether it is new.
     pub fn add(&mut self, holder: HolderId, token: FencingToken, key: Option<RunKey>) -> bool {
         let grants = self.0.entry(holder).or_default();
         let new = grants.iter().all(|(known, _)| *known != token);

@@ -1,4 +1,4 @@
-//! What the test levels share.
+//! Code that several test levels share.
 
 pub mod figures;
 pub mod generate;

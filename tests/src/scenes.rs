@@ -1,4 +1,4 @@
-//! Locks with a holder and a queue, and a command on each: what `decide` is measured with.
+//! Locks with a holder and a queue, and a command for each: the input with which `decide` is measured.
 
 use lockstep::domain::{
     Command, FencingToken, HolderId, LockRecord, Permits, Refusal, Seconds, Snapshot, Ticket,
@@ -11,29 +11,29 @@ pub const QUEUES: [usize; 3] = [0, 10, 500];
 
 /// When the holders were granted their permits: 2026-01-01T00:00:00Z.
 const START: Timestamp = Timestamp::from_millis(1_767_225_600_000);
-/// When the command comes.
+/// When the command arrives.
 const NOW: Timestamp = START.plus(Seconds::of(20));
 
 /// A decision that can be repeated.
 #[derive(Debug)]
 pub struct Scene {
-    /// What is decided.
+    /// The name of the figure in `benches/figures.toml`.
     pub figure: String,
     seen: Snapshot,
     command: Command,
 }
 
 impl Scene {
-    /// Decides. The same each time.
+    /// Decides the command. The result is the same each time.
     ///
     /// # Errors
-    /// The refusal, of the scene that is one.
+    /// The refusal, if the command is refused.
     pub fn decide(&self) -> Result<Transition, Refusal> {
         decide(&self.seen, &self.command, NOW)
     }
 }
 
-/// Refusal, renewal and release at each length of the queue.
+/// Returns a refusal, a renewal and a release at each length of the queue in [`QUEUES`].
 #[must_use]
 pub fn all() -> Vec<Scene> {
     let scenes = QUEUES.map(|waiting| {
@@ -77,7 +77,7 @@ fn scene(step: &str, waiting: usize, record: LockRecord, command: Command) -> Sc
     scene
 }
 
-/// A lock with holders and waiters, as the protocol would have left it.
+/// Returns the record of a lock with holders and waiters, as the protocol writes it.
 ///
 /// # Panics
 /// When `permits` is not from 1 to 100.
@@ -103,7 +103,7 @@ pub fn record(permits: u8, holders: usize, waiting: usize) -> LockRecord {
     record
 }
 
-/// The holder of this number.
+/// Returns the holder with this number.
 #[must_use]
 pub fn name(number: usize) -> HolderId {
     named(&format!("2f0c6a3e-7b1d-4a55-9c0e-{number:012}"))

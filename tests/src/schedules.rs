@@ -3,12 +3,12 @@
 use lockstep_operate::schedules::{Schedule, ScheduleName, Schedules, SchedulesError};
 use std::sync::{Mutex, PoisonError};
 
-/// Schedules in memory: has those that a test adds.
+/// The schedules that a test has added.
 #[derive(Debug, Default)]
 pub struct MemorySchedules(Mutex<Vec<Result<Schedule, SchedulesError>>>);
 
 impl MemorySchedules {
-    /// Adds a schedule, in place of one with its ARN; or the error of every call from now on.
+    /// Adds a schedule, and replaces one with the same ARN. An error is returned by every later call.
     pub fn put(&self, schedule: Result<Schedule, SchedulesError>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|other| match (other, &schedule) {

@@ -11,7 +11,7 @@ use schemars::{Schema, schema_for};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Every schema: its file name, and what it says.
+/// Returns the file name and the schema of every schema file.
 pub fn all() -> Vec<(&'static str, Schema)> {
     vec![
         ("acquire-lock.request.json", schema_for!(AcquireRequest)),
@@ -35,8 +35,8 @@ pub fn all() -> Vec<(&'static str, Schema)> {
     ]
 }
 
-/// What the constructs of the CDK read: the range of each option that is a number, and the words of each that is a
-/// policy.
+/// Returns the JSON file that the CDK constructs read. It has the range of each numeric option and the words
+/// of each policy.
 pub fn lock_options() -> String {
     let input = schema_for!(ExclusiveRunInput).to_value();
     let names = fields_of::<LockOptions>().iter();
@@ -45,7 +45,7 @@ pub fn lock_options() -> String {
     format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
 }
 
-/// The rule of a field, without those of a text.
+/// Returns the range of a numeric field or the words of a policy. Returns `None` for any other field.
 fn rule(input: &Value, name: &str) -> Option<String> {
     let field = &input["properties"][name];
     if let (Some(least), Some(most)) = (field["minimum"].as_i64(), field["maximum"].as_i64()) {
@@ -59,14 +59,14 @@ fn rule(input: &Value, name: &str) -> Option<String> {
     Some(format!("{{ \"enum\": [{}] }}", words.join(", ")))
 }
 
-/// Where [`lock_options`] is.
+/// Returns the path of the file that contains [`lock_options`].
 pub fn lock_options_file() -> PathBuf {
     crate::repository().join("infra/cdk/lib/lock-options.json")
 }
 
-/// The text of a schema file.
+/// Returns the text of a schema file.
 pub fn text(schema: &Schema) -> String {
-    // Another crate of the build may have serde_json keep the order of insertion.
+    // If another crate of the build turns on `preserve_order` of serde_json, the fields are not sorted yet.
     let mut value = schema.clone().to_value();
     value.sort_all_objects();
     let sorted = Schema::try_from(value).expect("a schema stays one");
@@ -75,7 +75,7 @@ pub fn text(schema: &Schema) -> String {
     text
 }
 
-/// Where the schema files are.
+/// Returns the folder of the schema files.
 pub fn folder() -> PathBuf {
     crate::repository().join("shared/schemas")
 }

@@ -5,10 +5,11 @@ use lockstep::config::variable;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// Checks `rule` on `cases` random values and shows the smallest that breaks it.
+/// Checks `rule` on `cases` random values. If one breaks the rule, proptest shrinks it, and the panic shows
+/// the result.
 ///
 /// # Panics
-/// When a value breaks the rule.
+/// When a value breaks the rule, or `LOCKSTEP_SEED` is not a whole number.
 pub fn check<S: Strategy>(
     cases: u32,
     values: &S,

@@ -1,5 +1,6 @@
-//! The steps of runs that succeed. The simulation counts how many of each a run takes, and the integration level what
-//! each asks of the table: `benches/cost` multiplies them, by these names in `benches/figures.toml`.
+//! The steps of a run. The simulation counts the steps that a successful run takes, and the integration level
+//! counts the requests and units that each step takes at the table. Both write them under these names into
+//! `benches/figures.toml`, and `benches/cost` multiplies them.
 
 /// acquire-lock grants a lock that has been used before.
 pub const ACQUIRE: &str = "acquire a free lock";
@@ -15,14 +16,15 @@ pub const CONFIRM: &str = "confirm a grant";
 pub const RENEW: &str = "renew";
 /// release-lock frees the lock and ends the heartbeat state.
 pub const RELEASE: &str = "release";
-/// The same of a run that failed, without the steps of others: it reads the attempts before.
+/// release-lock frees the lock of an execution that failed, and reads the latest runs of the lock to count
+/// the earlier attempts.
 pub const RELEASE_FAILED: &str = "release after a failure";
-/// As a release, and grants the lock to the next run in the queue.
+/// release-lock frees the lock, ends the heartbeat state, and grants the lock to the next run in the queue.
 pub const HAND_OVER: &str = "release and hand over";
 /// The reaper gets the event that the task of a run has stopped, after the release.
 pub const STOPPED: &str = "see a task stopped";
 
-/// All steps of workflows.
+/// All steps of successful runs of workflows.
 pub const ALL: [&str; 9] = [
     ACQUIRE,
     HELD,
@@ -35,9 +37,9 @@ pub const ALL: [&str; 9] = [
     STOPPED,
 ];
 
-/// The same of `lockstep run`, which makes the requests itself: no state waits for it.
+/// The steps of `lockstep run`, which sends its requests to the table itself. No state waits for it.
 pub mod container {
-    /// It gets a lock that has been used before.
+    /// It acquires a lock that has been used before.
     pub const ACQUIRE: &str = "container: acquire a free lock";
     /// It enters the queue.
     pub const QUEUE: &str = "container: enter the queue";

@@ -1,12 +1,12 @@
-//! YAML as JSON, read by another parser than the one that definitions are woven with.
+//! Reads YAML as JSON, with another parser than the one in weave.
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Number, Value, json};
 
-/// The value of a text in JSON, or else of the only document of a text in YAML.
+/// Returns the JSON value of a text in JSON, or of the first document of a text in YAML.
 ///
 /// # Panics
-/// If the text is neither, or has a value that JSON lacks.
+/// If the text is neither JSON nor YAML, or has a value that JSON lacks.
 pub fn to_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| {
         let documents = Yaml::load_from_str(text).expect("YAML");

@@ -1,4 +1,4 @@
-//! One holder, what AWS shows of it, and when that is judged.
+//! Random cases: one holder, what AWS shows of it, and when it is judged.
 
 use crate::functions::{Functions, key};
 use crate::scene::CLUSTER;
@@ -17,10 +17,10 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use std::time::Duration;
 
-/// When the lease is granted.
+/// When the lease is granted, in milliseconds.
 const GRANTED: u64 = 1_772_344_800_000;
 
-/// One holder, what AWS shows of it, and when that is judged. Times are seconds after the grant.
+/// One holder, what AWS shows of it, and when it is judged. Times are seconds after the grant.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     holder: Kind,
@@ -34,7 +34,7 @@ pub(super) struct Case {
     pub(super) now: u32,
 }
 
-/// What the lock grants, whatever its holder does.
+/// How many permits the lock has, and what closes it.
 #[derive(Clone, Debug)]
 struct Lock {
     permits: i64,
@@ -74,7 +74,8 @@ enum WorkKind {
     States,
 }
 
-/// What DescribeExecution shows.
+/// What DescribeExecution shows. Of an execution that ended: its end, when it ended, and its number of
+/// redrives.
 #[derive(Clone, Debug)]
 enum Seen {
     Unknown,
@@ -83,7 +84,7 @@ enum Seen {
     Ended(ExecutionEnd, Option<u32>, u32),
 }
 
-/// What ECS shows of the tasks of the work, or of the holder's own task.
+/// What ECS shows of the tasks of the work or of the holder's own task: for each whether it is stopped.
 #[derive(Clone, Debug)]
 enum Tasks {
     Hidden,
@@ -259,7 +260,7 @@ impl Case {
         }
     }
 
-    /// The world of the case at `now`.
+    /// Returns the functions, the table and AWS as the case has them at `now`.
     pub(super) async fn world(&self, now: Timestamp) -> Functions {
         let functions = Functions::new();
         let ahead = now.millis() - functions.now().millis();

@@ -1,21 +1,21 @@
-//! What a check sees while others act: early, late, hidden, by an event that is old, or no more than
-//! that a lease has run out.
+//! The evidence of a check while others act: early, late, hidden, from an old event, or the end of a lease
+//! alone.
 
 use super::{BEATS, QUEUE, REFUSE, worlds};
 use crate::world::Plan;
 
-/// Its work is an execution of a workflow.
+/// A run whose work is an execution of a workflow.
 const FLOW: Plan = Plan {
     workflow: true,
     ..BEATS
 };
-/// The same, and it waits for its turn.
+/// A run whose work is an execution of a workflow, and that waits in the queue.
 const QUEUED_FLOW: Plan = Plan {
     workflow: true,
     ..QUEUE
 };
 
-/// No service can describe whether it lives.
+/// A run that no service can describe.
 const HIDDEN: Plan = hidden(2);
 
 const fn hidden(lease: u32) -> Plan {

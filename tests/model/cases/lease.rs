@@ -1,4 +1,4 @@
-//! One grant after the other: taken, renewed, given back, redriven, used up by stale policy.
+//! One grant after the other: acquired, renewed, released, redriven, or ended by a stale policy.
 
 use super::{BEATS, QUEUE, REFUSE, worlds};
 use crate::world::Plan;
@@ -20,7 +20,7 @@ const ENDS: Plan = Plan {
     ..QUEUE
 };
 
-/// Its lease gets longer with its heartbeats, and nothing but its lease tells of its end.
+/// A run whose heartbeats make its lease longer. The end of the lease is the only evidence about it.
 const GROWS: Plan = Plan {
     grows_to: Some(4),
     visible: false,

@@ -1,4 +1,4 @@
-//! A model that finds nothing would prove nothing: each of these faults must be found.
+//! Faults that the model must find. A model that finds no fault proves nothing.
 
 use super::{BEATS, QUEUE, REFUSE, TICK, faults};
 use crate::properties::{

@@ -1,4 +1,4 @@
-//! An operator's commands meet everything else.
+//! The commands of an operator between all other steps.
 
 use super::{QUEUE, REFUSE, TICK, worlds};
 use crate::world::Plan;
@@ -19,7 +19,7 @@ worlds! {
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: wake";
 
-    /// No permit is free while the work of the evicted one runs, and none is lost.
+    /// The permit stays taken while the work of the evicted run goes on, and becomes free after that.
     fn an_eviction_of_a_living_run_frees_its_permit_when_its_work_has_stopped:
         1, [QUEUE, QUEUE], may { orders: 1, crashes: 1 },
         with { stops_evicted: true, quick_checks: true } => 9994,
@@ -31,7 +31,7 @@ worlds! {
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: hand over, then: wake";
 
-    /// Whatever becomes of the holder, of a call and of the sweep.
+    /// The holder may die, and a function may die after any request.
     fn a_pause_with_an_end_is_over_by_itself_and_leaves_the_lock_free:
         1, [QUEUE, QUEUE], may { orders: 1, losses: 1, crashes: 1 },
         with { pauses_until: Some(2), quick_checks: true } => 49201,

@@ -1,5 +1,4 @@
-//! Waiters and permits: tickets, turns, patience, distance, replacement, and what can be lost on the
-//! way.
+//! Waiters and permits: tickets, turns, the end of a wait, rests, replacement, and lost requests.
 
 use super::{QUEUE, REFUSE, REPLACE, worlds};
 use crate::world::Plan;
@@ -62,8 +61,8 @@ worlds! {
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "refused: QueueFull, then: hand over, then: wake, then: wake again";
 
-    /// Two functions wake a waiter. It takes the grant up by the first wake-up, starts its task, and dies
-    /// before its first heartbeat: the second must not pass the permit on.
+    /// Two functions wake a waiter. After the first wake-up, the waiter starts its task and dies before its
+    /// first heartbeat. The second wake-up must not pass the permit on.
     fn a_waiter_that_is_woken_twice_and_dies_unconfirmed_keeps_its_permit_until_its_work_is_over:
         1, [REFUSE, QUEUE], may { crashes: 1 } => 721,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",

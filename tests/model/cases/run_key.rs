@@ -1,4 +1,4 @@
-//! Two starts of one tick, beside a run of its own, a policy, a redrive or an operator.
+//! Two runs with one run key, together with a run without a key, a stale policy, a redrive or an operator.
 
 use super::{QUEUE, TICK, TICK_QUEUE, worlds};
 use crate::world::Plan;

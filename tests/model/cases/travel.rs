@@ -1,16 +1,16 @@
-//! Requests that arrive late, after a later one, twice, or never; redrives of runs that yielded; waiters that
-//! poll; runs that ask for the key of one that yielded.
+//! Requests that arrive late, out of order, twice, or never; redrives of runs that yielded; waiters that
+//! poll; runs that ask for the run key of a run that yielded.
 
 use super::{BEATS, QUEUE, REFUSE, TICK, worlds};
 use crate::world::Plan;
 use lockstep::domain::StalePolicy;
 
-/// Nothing but its lease tells of its end.
+/// A run about which the end of its lease is the only evidence.
 const HIDDEN: Plan = Plan {
     visible: false,
     ..REFUSE
 };
-/// The same, and it waits for its turn by asking again.
+/// A run about which the end of its lease is the only evidence, and that waits in the queue by polling.
 const POLLS: Plan = Plan {
     visible: false,
     polls: true,

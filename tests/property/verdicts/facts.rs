@@ -1,4 +1,5 @@
-//! What is true of a holder, and what its services answer: random, and the same for as long as nobody acts on it.
+//! Random facts about a holder, and the answers of Step Functions and ECS that follow from them. The facts
+//! stay the same until a stop changes them.
 
 use lockstep::domain::{
     Acquire, Container, ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState,
@@ -18,7 +19,7 @@ const EXECUTION: &str = "arn:aws:states:eu-west-1:123456789012:execution:report:
 const REPLACER: &str = "arn:aws:states:eu-west-1:123456789012:execution:report:next";
 const MACHINE: &str = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
 
-/// What Step Functions or ECS shows.
+/// What Step Functions or ECS shows of an execution or a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Runs,
@@ -27,14 +28,14 @@ pub(super) enum Seen {
     Hidden,
 }
 
-/// The truth about the holder.
+/// The facts about the holder, its work and the run that replaces it.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     execution: Seen,
     work: Seen,
     replacer: Seen,
     ownership: Seen,
-    /// Sweeps until work that was ordered to stop has ended.
+    /// The number of sweeps after which stopped work has ended; `None` if it was not stopped.
     stops_in: Option<u32>,
 }
 
@@ -65,7 +66,8 @@ fn seen() -> impl Strategy<Value = Seen> {
     ]
 }
 
-/// Random locks, one of whose holders is an execution, and when they are checked.
+/// Returns random locks and the time at which they are checked. The first holder of each is the execution
+/// that is judged.
 pub(super) fn scenes() -> impl Strategy<Value = (LockItems, Timestamp)> {
     let work = prop_oneof![
         2 => Just(Some(tasks())),
@@ -96,7 +98,7 @@ fn machine() -> StateMachineArn {
     StateMachineArn::new(MACHINE).expect("a valid ARN")
 }
 
-/// The holder that is judged.
+/// Returns the holder that is judged.
 pub(super) fn holder() -> HolderId {
     testing::holder(EXECUTION)
 }
@@ -105,7 +107,8 @@ pub(super) fn lock() -> LockKey {
     LockKey::new("lock").expect("a valid lock")
 }
 
-/// Makes the first holder an execution, and one that replaces it, if any, a waiter.
+/// Makes the first holder the execution that is judged, with `work`, and puts `replaced_by` at the front of
+/// the queue.
 fn name(items: &mut LockItems, work: Option<Work>, replaced_by: Option<HolderId>) {
     let Some(record) = &mut items.record else {
         return;
@@ -124,7 +127,7 @@ fn name(items: &mut LockItems, work: Option<Work>, replaced_by: Option<HolderId>
         run.holder = holder();
     }
     record.holders.insert(holder(), lease);
-    // A run that replaces waits at the front.
+    // A run that replaces the holder waits at the front of the queue.
     if let Some(by) = replaced_by {
         let waiter = Acquire::new(testing::terms(by)).waiter(at(0));
         record.front_ticket = record.front_ticket.ahead();
@@ -133,7 +136,7 @@ fn name(items: &mut LockItems, work: Option<Work>, replaced_by: Option<HolderId>
     }
 }
 
-/// The lease of the holder that is judged.
+/// Returns the lease of the holder that is judged.
 pub(super) fn lease_of(items: &LockItems) -> Option<Lease> {
     let record = items.record.as_ref()?;
     record.holders.get(&holder()).cloned()
@@ -152,7 +155,7 @@ impl Facts {
         self.replacer == Seen::Hidden
     }
 
-    /// What the services answer to a request that reads.
+    /// Returns the answer of the services to a request that reads.
     pub(super) fn answer(&self, items: &LockItems, request: &Request) -> CheckAnswer {
         match request {
             Request::DescribeExecution(arn) if arn.as_str() == EXECUTION => {
@@ -174,7 +177,8 @@ impl Facts {
         }
     }
 
-    /// What an order does: an execution ends at once, its work a sweep later.
+    /// Carries out a stop, and returns its answer. The execution ends at once, its work one sweep later.
+    /// Returns `None` for any other request.
     pub(super) fn done(&mut self, request: &Request, now: Timestamp) -> Option<CheckAnswer> {
         match request {
             Request::StopExecution(arn, ..) if arn.as_str() == EXECUTION => {
@@ -190,7 +194,7 @@ impl Facts {
         Some(CheckAnswer::Accepted(true))
     }
 
-    /// A sweep later.
+    /// Lets the time to the next sweep pass. Stopped work ends.
     pub(super) fn pass(&mut self) {
         if self.stops_in.take_if(|left| *left == 0).is_some() && self.work == Seen::Runs {
             self.work = Seen::Ended(ExecutionEnd::Aborted, at(0));
@@ -258,7 +262,7 @@ fn listed(seen: Seen) -> WorkObservation {
     })
 }
 
-/// A task that its states may have started ends by itself at last.
+/// Returns that no task of the holder's own states may run, unless that is hidden.
 fn started(seen: Seen) -> WorkObservation {
     match seen {
         Seen::Hidden => WorkObservation::Hidden("no answer".into()),

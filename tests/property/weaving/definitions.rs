@@ -1,4 +1,4 @@
-//! Random definitions, in the layouts that people write.
+//! Random definitions, in the layouts that people use.
 
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop, prop_oneof};
 use serde_json::{Map, Value, json};
@@ -8,9 +8,9 @@ use std::fmt::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Minified,
-    /// JSON with this indentation.
+    /// JSON with this text as one level of indentation.
     Indented(&'static str),
-    /// YAML in block style, with texts in quotes or plain where that is possible.
+    /// YAML in block style. Without `quotes`, a text is plain where YAML allows it.
     Block {
         quotes: bool,
     },
@@ -24,7 +24,7 @@ pub(super) fn layout() -> impl Strategy<Value = Layout> {
     ]
 }
 
-/// Names of states that are odd, or those of the guard. A number makes each unique.
+/// Names that are hard to quote, or that the woven states have too.
 const NAMES: [&str; 8] = [
     "Acquire Lock",
     "Lockstep Run Work",
@@ -37,7 +37,7 @@ const NAMES: [&str; 8] = [
 ];
 const VARIABLES: [&str; 4] = ["answer", "lockstepAnswer", "lockstep2Ask", "x"];
 
-/// A state that does not contain others, and how the definition goes on after it.
+/// A state. A leaf contains no other states; its number selects one of the kinds in [`leaf`].
 #[derive(Clone, Debug)]
 enum Step {
     Leaf(u8),
@@ -71,14 +71,14 @@ pub(super) fn definition() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One level of states, in a line. Those of the depth `assigns` have variables.
+/// Returns a level of states, each followed by the next. The states at the depth `assigns` assign a variable.
 fn level(steps: &[Step], depth: usize, assigns: usize, count: &mut usize) -> Value {
     let names: Vec<_> = steps
         .iter()
         .map(|_| {
             let plain = NAMES[*count % NAMES.len()];
             *count += 1;
-            // The first of each keeps the name itself, so that it collides.
+            // The first use keeps the plain name, so that it collides with the name of a woven state.
             if *count <= NAMES.len() {
                 plain.to_owned()
             } else {
@@ -182,7 +182,7 @@ fn block(out: &mut String, value: &Value, depth: usize, quotes: bool) {
     }
 }
 
-/// A text in the quotes that it needs, or in any.
+/// Returns a text as YAML. A text that needs no quotes gets single quotes only if `quotes` is set.
 fn scalar(text: &str, quotes: bool) -> String {
     let mut chars = text.chars();
     let is_plain = !text.is_empty() && chars.all(|c| c.is_alphanumeric() || " ._".contains(c));

@@ -12,7 +12,7 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy};
 use proptest::prop_oneof;
 
-/// A request to take a permit.
+/// Returns random requests to acquire a permit.
 pub fn acquire() -> impl Strategy<Value = Acquire> {
     let limits = (
         option::weighted(0.2, length()),
@@ -69,33 +69,34 @@ pub fn acquire() -> impl Strategy<Value = Acquire> {
     })
 }
 
-/// What is said under a grant.
+/// A command under a grant, without the grant.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// A heartbeat: its state, its progress and the limit in its receipt, how often the execution was
-    /// redriven, and a new length.
+    /// A heartbeat: the number of its task token, its progress and the limit without progress in its receipt,
+    /// how often the execution was redriven, and a new length of the lease.
     Renew(
         Option<u8>,
         (Option<u8>, Option<Seconds>),
         Option<u32>,
         Option<Seconds>,
     ),
-    /// The end of the run, and how often its receipt says that a success is expected.
+    /// The end of the run, and the `expectEverySeconds` in its receipt.
     Release(RunOutcome, Option<Seconds>),
-    /// The run was found dead, and whether its work had succeeded.
+    /// The recovery of a dead run, and whether its work succeeded.
     Recover(RecoveryBasis, bool),
-    /// The run is on its way out; whether the evidence for it has a time.
+    /// A mark of a run that is about to leave, and whether the command names the version of the lease that
+    /// was seen.
     Mark(ExitStep, bool),
-    /// The run went on without its permit, and is over; whether its work succeeded.
+    /// The end of a run that went on without its permit, and whether its work succeeded.
     Settle(bool),
-    /// The lock is to be frozen because of the run.
+    /// The lock is frozen because of the run.
     Freeze,
-    /// The place in the queue is taken away; whether its side item can be read.
+    /// The run is dropped from the queue, and whether its side item can be read.
     DropWaiter(bool),
 }
 
 impl Act {
-    /// The command about `holder` under the grant `token`, whose lease was seen at the version `seen`.
+    /// Returns the command about `holder` under the grant `token`. The lease was seen at the version `seen`.
     pub fn command(
         self,
         holder: HolderId,
@@ -165,7 +166,7 @@ impl Act {
     }
 }
 
-/// What is said under a grant.
+/// Returns random commands under a grant.
 pub fn act() -> impl Strategy<Value = Act> {
     let outcome = prop_oneof![Just(RunOutcome::Succeeded), Just(RunOutcome::Failed)];
     let progress = option::weighted(0.2, 5..9_u8);
@@ -197,7 +198,7 @@ pub fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// An operator's word.
+/// Returns the audit note of an operator.
 pub fn audit_note() -> AuditNote {
     AuditNote {
         actor: HolderId::new("operator").expect("a valid actor"),
@@ -206,7 +207,7 @@ pub fn audit_note() -> AuditNote {
     }
 }
 
-/// A run key is to be forgotten.
+/// Returns commands that forget a run key.
 pub fn forget() -> impl Strategy<Value = Command> {
     (0..KEYS).prop_map(|number| {
         Command::Forget(Forget {
@@ -216,7 +217,7 @@ pub fn forget() -> impl Strategy<Value = Command> {
     })
 }
 
-/// The command of an acquire, which mostly expects the capacity of `record`.
+/// Returns commands that acquire a permit. At least half of them expect as many permits as `record` has.
 pub fn acquire_for(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     let permits = record.map(|record| record.permits);
     (acquire(), coin()).prop_map(move |(mut acquire, fits)| {
@@ -225,7 +226,7 @@ pub fn acquire_for(record: Option<LockRecord>) -> impl Strategy<Value = Command>
     })
 }
 
-/// Any command. What is said under a grant is mostly said under one that is in the record.
+/// Returns any command. Nine in ten commands under a grant name a grant of `record`, if `record` has one.
 pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
     let taking = acquire_for(record.clone());
     let speaking = (0..HOLDERS, act(), 0..10_u8).prop_map(move |(who, act, dice)| {
@@ -241,7 +242,7 @@ pub fn command(record: Option<LockRecord>) -> impl Strategy<Value = Command> {
         };
         match own {
             Some((holder, lease)) => {
-                // A caller may have mixed up its receipts.
+                // A caller may send the receipt of another grant.
                 let key = match dice {
                     1 => None,
                     2 => Some(run_key(who % KEYS)),

@@ -1,4 +1,4 @@
-//! Random locks: records that keep all rules, with the runs and waiters that go with them.
+//! Random locks: records that keep their invariants, with the side items of their runs and waiters.
 
 use super::{HOLDERS, KEYS, at, expected, holder, key, length, run_key, stale, task_token, time};
 use lockstep::domain::{
@@ -13,7 +13,7 @@ use proptest::prelude::{Just, Strategy};
 use proptest::prop_oneof;
 use std::collections::BTreeMap;
 
-/// A record that keeps all rules.
+/// Returns records that keep their invariants.
 pub fn record() -> impl Strategy<Value = LockRecord> {
     items().prop_map(|items| {
         items
@@ -22,7 +22,7 @@ pub fn record() -> impl Strategy<Value = LockRecord> {
     })
 }
 
-/// All items of a lock.
+/// Returns random locks with all their items.
 pub fn items() -> impl Strategy<Value = LockItems> {
     let leases = vec((0..HOLDERS, lease()), 0..4);
     let waiters = vec(
@@ -164,7 +164,7 @@ fn ending_cause() -> impl Strategy<Value = EndingCause> {
     ]
 }
 
-/// Adds a lease where the rules allow it.
+/// Adds a lease if a permit is free. The lease loses its run key if another holder has it.
 fn add_lease(record: &mut LockRecord, holder: HolderId, mut lease: Lease, token: u64) {
     let taken = lease
         .run_key
@@ -189,7 +189,8 @@ fn waiter(terms: Terms, token: Option<u8>, wait_until: Option<Timestamp>) -> Wai
     }
 }
 
-/// Adds a waiter where the rules allow it. One in ten has lost its side item.
+/// Adds a waiter, unless it holds a permit or is in the queue already. Of the waiters with an end, one in ten
+/// has lost its side item.
 fn add_waiter(items: &mut LockItems, record: &mut LockRecord, waiter: Waiter, ticket: Ticket) {
     let id: WaiterId = waiter.id();
     if record.holders.contains_key(&waiter.terms.holder) || record.queue.contains_key(&id) {
@@ -222,7 +223,8 @@ fn olds() -> impl Strategy<Value = Vec<Option<Old>>> {
     vec(option::of(old), KEYS)
 }
 
-/// Each lease with a run key has its open marker; other keys have old ones, ended or left behind.
+/// Returns the markers of the run keys. The run key of a lease has an open marker. Any other key may have an
+/// old one, ended or left behind open.
 fn runs(record: &LockRecord, olds: Vec<Option<Old>>) -> BTreeMap<RunId, Run> {
     let mut runs = BTreeMap::new();
     for (index, old) in olds.into_iter().enumerate() {
