@@ -1,4 +1,5 @@
-//! A grant that a workflow handed down: verified before the command starts, kept, never released.
+//! A grant that a workflow hands down: verified before the command starts, renewed while it runs,
+//! never released.
 
 use crate::support::{Scene, Started, output};
 use lockstep::contract::Grant;
@@ -6,7 +7,7 @@ use lockstep_tests::stack::{now, until};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-/// The grant of a lock that the deployed acquire-lock gave out, as a workflow does.
+/// Returns a grant of the deployed acquire-lock, as a workflow gets it.
 async fn grant(scene: &Scene) -> Grant {
     grant_with(scene, json!({ "leaseSeconds": 6 })).await
 }
@@ -20,7 +21,7 @@ async fn grant_with(scene: &Scene, mut request: Value) -> Grant {
     serde_json::from_value(answer["grant"].clone()).expect("a receipt")
 }
 
-/// `run` with the grant in its environment.
+/// Returns `run` with the grant in its environment.
 fn with_grant(mut run: Command, grant: &Grant) -> Command {
     run.env("LOCKSTEP_LOCK", &grant.lock)
         .env("LOCKSTEP_HOLDER", &grant.holder)
@@ -43,7 +44,7 @@ async fn a_good_grant_is_kept_as_long_as_the_command_runs_and_is_left_to_its_wor
     let scene = Scene::open("adopted").await;
     let grant = grant(&scene).await;
 
-    // Longer than the lease: only renewals keep it.
+    // Longer than the lease: only renewals keep the grant.
     let command = ["sh", "-c", "sleep 9; echo $LOCKSTEP_FENCING_TOKEN"];
     let (code, out, stderr) = output(adopt(&scene, &grant, &command)).await;
 
@@ -80,7 +81,7 @@ async fn a_run_that_its_workflow_released_is_stopped() {
     assert_eq!(run.code().await, 76);
 }
 
-/// With its work and no times, a grant has a lease of 15 minutes.
+/// A grant with `work` and without times has a lease of 15 minutes.
 #[tokio::test]
 async fn a_long_lease_delays_neither_progress_nor_the_news_of_its_loss() {
     let scene = Scene::open("long-lease").await;

@@ -1,5 +1,5 @@
-//! `lockstep audit` on state machines of the local stack: figures beside an independent count, what IAM denies, and an audit
-//! that is stopped and resumed.
+//! `lockstep audit` on state machines of the local stack: its figures beside an independent count,
+//! calls that IAM denies, and an audit that is stopped and resumed.
 
 mod account;
 mod counted;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use tokio::process::Command;
 
-/// The report that `command` prints as JSON.
+/// Returns the report that `command` prints as JSON.
 async fn report(command: Command) -> Value {
     let (code, out, stderr) = output(command).await;
     assert_eq!(code, 0, "{stderr}");
@@ -184,7 +184,8 @@ async fn the_window_keeps_older_runs_out_and_the_report_readable() {
     let machine = account.machine(&long, "STANDARD").await;
     let hour = 3_600_000;
     let at = now();
-    // Fifty runs of an hour, one each forty minutes, and as many that are older than a day.
+    // A hundred runs of an hour, one every forty minutes. Some 36 of them started in the last 24
+    // hours.
     let runs: Vec<_> = (1..=100)
         .map(|n| at - n * hour * 2 / 3)
         .map(|start| (start, start + hour))

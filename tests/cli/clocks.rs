@@ -1,6 +1,6 @@
-//! A machine whose clock is not that of the table.
+//! A machine whose clock differs from that of the table.
 //!
-//! Nothing here sets a clock: a proxy shows other dates in the answers of the table, beside which the machine's clock is off.
+//! No test sets a clock: a proxy shifts the dates in the answers of the table.
 
 use crate::agent::Agent;
 use crate::support::{Inside, Scene, Started};
@@ -28,7 +28,7 @@ async fn a_dead_holders_lease_ends_by_the_clock_of_the_table() {
     assert_eq!(code, 0, "{stderr}");
     assert!(stderr.contains("clock_off"), "{stderr}");
     assert!(stderr.contains("behind that of the table"), "{stderr}");
-    // By the machine's clock, the lease lasts a minute more.
+    // By the machine's clock, the lease lasts a minute longer.
     assert!(after < 20_000, "{after} ms");
 }
 
@@ -66,7 +66,7 @@ async fn an_agent_tells_the_end_of_a_lease_by_the_clock_of_its_machine() {
             command.env("AWS_ENDPOINT_URL_DYNAMODB", proxy.endpoint());
         };
         let agent = Agent::start_with(&inside, &[], beside).await;
-        // The first response shows the date, and the second request has the time.
+        // The first response shows the date, and the second request uses it.
         let first = agent
             .begin(json!({ "name": lock, "lock": lock, "leaseSeconds": 60 }))
             .await;

@@ -1,11 +1,12 @@
 //! `lockstep` as the first process of real containers, in tasks of ECS whose role has Lockstep's own
 //! policies and no others.
 //!
-//! The image is the fixture's batch, an image of nothing but a static busybox, and the binary by the
-//! one COPY of `cli/Dockerfile`. What a batch did is read from the lines that its container wrote.
+//! The image is the fixture's batch, an image of nothing but a static busybox, with the binary
+//! added by the one COPY of `cli/Dockerfile`. The lines that a container wrote say what its batch
+//! did.
 //!
-//! Containers reach the stack only if it was started by `lockstack up --bind 0.0.0.0`; that their
-//! roles are checked needs `--table-iam`.
+//! Containers reach the stack only if it was started by `lockstack up --bind 0.0.0.0`. Their roles
+//! are checked only with `--table-iam`.
 
 mod agents;
 mod deaths;

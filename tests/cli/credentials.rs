@@ -1,6 +1,7 @@
-//! Where the command takes credentials and the Region from, and what it says where there are none.
+//! Where the command takes credentials and the Region from, and what it prints if there are none.
 //!
-//! The services that give credentials are played; the command, its files and its terminal are real.
+//! The services that give credentials are simulated. The command, its files and its terminal are
+//! real.
 
 mod home;
 mod identity;
@@ -23,7 +24,7 @@ const KEYS: [(&str, &str); 2] = [
     ("AWS_SECRET_ACCESS_KEY", SECRET),
 ];
 
-/// The variables with which IMDS answers.
+/// The variables that make IMDS answer.
 const IMDS: [(&str, &str); 2] = [
     ("AWS_EC2_METADATA_DISABLED", "false"),
     ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "SERVICES"),
@@ -33,11 +34,11 @@ fn profile(name: &str) -> Vec<(&str, &str)> {
     vec![("AWS_PROFILE", name)]
 }
 
-/// The calls of `lockstep locks`, without those of IMDS for its token.
+/// Returns the calls of `lockstep locks`, without those of IMDS for its token.
 async fn calls(variables: Variables<'_>) -> Vec<String> {
     let laptop = Laptop::new().await;
     let (code, _, stderr) = output(laptop.command(&["locks"], variables)).await;
-    // The stack is not there, which its call shows.
+    // The stack does not exist, which the call of DescribeStacks shows.
     assert_eq!(code, 64, "{variables:?}: {stderr}");
     assert!(
         stderr.contains("CloudFormation DescribeStacks"),
@@ -229,6 +230,6 @@ async fn a_run_takes_region_and_credentials_from_a_profile() {
     let (code, out, stderr) = output(command).await;
 
     assert_eq!((code, out.as_str()), (0, "ran\n"), "{stderr}");
-    // Its clients share what it printed.
+    // The clients of the run share what the process printed.
     assert_eq!(laptop.count_of_processes(), 1);
 }

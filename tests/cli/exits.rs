@@ -1,5 +1,5 @@
-//! What `lockstep run` exits with, what it hands to the command, and what it says about bad input; the
-//! completions of shells and the manual pages.
+//! The exit codes of `lockstep run`, what it hands to the command, and what it says about bad
+//! input. The completions of shells, and the manual pages.
 
 use crate::support::{Inside, Scene, assert_refused, binary, lock, output, scratch};
 use lockstep::domain::RunOutcome;
@@ -14,7 +14,7 @@ async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered
         ("exit 3", 3, RunOutcome::Failed),
         ("exit 255", 255, RunOutcome::Failed),
         ("kill -KILL $$", 137, RunOutcome::Failed),
-        // A real-time signal: these have numbers, and no names.
+        // A real-time signal, which has a number and no name.
         ("kill -36 $$", 164, RunOutcome::Failed),
     ] {
         let scene = Scene::open("exit-code").await;
@@ -172,13 +172,13 @@ async fn help_is_a_page_and_no_command_is_an_error() {
     assert!(none.2.contains("Usage"), "{}", none.2);
 }
 
-/// What `lockstep ARGS` prints.
+/// Returns what `lockstep ARGS` prints.
 fn printed(args: &[&str]) -> String {
     let ended = Command::new(binary()).args(args).output();
     String::from_utf8(ended.expect("an end").stdout).expect("text")
 }
 
-/// The subcommands that `lockstep --help` lists.
+/// Returns the subcommands that `lockstep --help` lists.
 fn subcommands() -> Vec<String> {
     let help = printed(&["--help"]);
     let (_, list) = help.split_once("Commands:\n").expect("a list");

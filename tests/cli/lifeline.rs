@@ -1,10 +1,11 @@
-//! What holds when the guarding process does not: the watchdog, and the death signal.
+//! What ends a command when its `lockstep` no longer can: the watchdog, and the death signal.
 
 use crate::support::{Scene, Started, WRITE_ON, children_of, found, lives, signal_to, until_dead};
 use lockstep_tests::stack::{now, pause};
 use tokio::process::Command;
 
-/// A run through `place` that starts a child in its group and is at work, and its command.
+/// Starts a run through `place`, whose command starts a child in its group. Returns the run at
+/// work, and its command.
 async fn at_work(
     scene: &Scene,
     flags: &[&str],
@@ -17,14 +18,14 @@ async fn at_work(
     (run, group)
 }
 
-/// A scene with a run that is at work.
+/// Opens a scene with a run that is at work.
 async fn working(test: &str, flags: &[&str]) -> (Scene, Started, u32) {
     let scene = Scene::open(test).await;
     let (run, group) = at_work(&scene, flags, |run| run).await;
     (scene, run, group)
 }
 
-/// The last work came before the lease ended.
+/// Asserts that the last work came before the lease ended.
 async fn assert_worked_within_lease(scene: &Scene) {
     let last = scene.resource.last("work").expect("work").at;
     let end = scene.lease_end().await;
@@ -64,7 +65,7 @@ async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_no
     let stopped = now();
 
     until_dead(&[first], 10).await;
-    // Two leases later.
+    // Two leases later the command still works.
     scene.resource.until_later("work", stopped, 10_000).await;
     run.signal("TERM").await;
     assert_eq!(run.code().await, 143);
@@ -114,7 +115,8 @@ async fn a_run_is_stopped_with_76_when_the_table_is_out_of_reach() {
 
     proxy.close();
 
-    // Before the lease ends, which is not renewed any more, and is freed by another.
+    // The group is dead before the lease ends. The lease is not renewed any more, and another run
+    // frees it.
     until_dead(&[group], 20).await;
     assert_worked_within_lease(&scene).await;
     assert_eq!(run.code().await, 76);
@@ -130,7 +132,7 @@ async fn a_holder_that_was_evicted_has_its_command_stopped_with_76() {
     assert_eq!(run.code().await, 76);
 }
 
-/// The `sleep` in a group.
+/// Returns the `sleep` in a group.
 async fn sleeper_of(group: u32) -> u32 {
     let find = async || {
         let mut all = children_of(group).into_iter();

@@ -17,7 +17,7 @@ async fn a_permit_that_was_granted_while_sigterm_came_is_given_back() {
         scene.until_held(1, 20).await;
 
         run.signal("TERM").await;
-        // The signal is there before the answer.
+        // The signal arrives before the answer.
         pause(300).await;
         proxy.open_again();
 
@@ -59,7 +59,8 @@ async fn a_run_that_never_had_an_answer_gives_its_grant_back_and_ends_with_69() 
     gives_an_unseen_grant_back(|run| run).await;
 }
 
-/// `place` is where the command runs.
+/// Checks that a run whose grant was never answered releases it and ends with 69. `place` is where
+/// the command runs.
 pub(crate) async fn gives_an_unseen_grant_back(place: impl Fn(Command) -> Command) {
     let scene = Scene::with_record("unseen-grant").await;
     let proxy = scene.table_proxy().await;
@@ -68,7 +69,7 @@ pub(crate) async fn gives_an_unseen_grant_back(place: impl Fn(Command) -> Comman
     let mut run = Started::with_stderr(place(run));
     scene.until_held(1, 20).await;
 
-    // Five requests of six seconds are given up. After that connections work.
+    // Five requests of six seconds are given up. After that, new connections work.
     pause(38_000).await;
     proxy.cut_connections();
 
@@ -81,7 +82,8 @@ async fn a_wait_for_a_table_that_never_answers_ends_in_time_and_with_69() {
     gives_up_on_a_silent_table(|run| run).await;
 }
 
-/// `place` is where the command runs.
+/// Checks that `--max-wait` ends the wait for a table without answers. `place` is where the command
+/// runs.
 pub(crate) async fn gives_up_on_a_silent_table(place: impl Fn(Command) -> Command) {
     let scene = Scene::open("max-wait-silent").await;
     let proxy = scene.table_proxy().await;
@@ -91,7 +93,7 @@ pub(crate) async fn gives_up_on_a_silent_table(place: impl Fn(Command) -> Comman
     let begun = now();
     let mut run = Started::with_stderr(run);
 
-    // A container may take seconds to start, which are no part of the wait.
+    // A container may take seconds to start, and they are no part of the wait.
     proxy.first_connection().await;
     let asked = now();
     let code = run.code().await;
@@ -125,7 +127,7 @@ async fn an_outage_of_a_fifth_of_the_lease_costs_nothing() {
     outlives_a_short_outage(|run| run).await;
 }
 
-/// `place` is where the command runs.
+/// Checks that an outage of a fifth of the lease costs nothing. `place` is where the command runs.
 pub(crate) async fn outlives_a_short_outage(place: impl Fn(Command) -> Command) {
     let scene = Scene::open("short-outage").await;
     let proxy = scene.table_proxy().await;
@@ -135,7 +137,7 @@ pub(crate) async fn outlives_a_short_outage(place: impl Fn(Command) -> Command) 
     let first = scene.lease_end().await;
     until("a renewal", 20, async || scene.lease_end().await > first).await;
 
-    // The next renewal is due after a third of the lease in the record, 13 s long.
+    // The next renewal is due after a third of the lease in the record, which is 13 s long.
     pause(4_000).await;
     proxy.close();
     pause(3_000).await;
@@ -163,7 +165,7 @@ async fn a_connection_that_falls_silent_does_not_cost_a_short_lease() {
     assert_eq!(run.code().await, 143);
 }
 
-/// A run through `proxy` that ends with 0 when its standard input is closed.
+/// Starts a run through `proxy` whose command ends with 0 when its standard input is closed.
 async fn ends_at_eof(scene: &Scene, proxy: &FaultProxy, flags: &[&str]) -> Started {
     let mut run = proxy.before(scene.run(flags, &["sh", "-c", "read -r go; exit 0"]));
     run.stdin(Stdio::piped());
@@ -183,7 +185,7 @@ async fn a_success_is_written_down_after_an_outage_at_its_end() {
 
     proxy.close();
     run.close_stdin();
-    // Longer than five tries without an answer take. What was sent meanwhile never arrives.
+    // Longer than five tries without an answer take. What was sent in that time never arrives.
     pause(37_000).await;
     proxy.cut_connections();
 

@@ -1,4 +1,4 @@
-//! What keeps `lockstep` from starting anything: no region, no credentials, no program, no `/proc`.
+//! What keeps `lockstep` from starting anything: no Region, no credentials, no program, no `/proc`.
 
 use crate::support::{Inside, assert_refused, binary, lock, output, scratch};
 use tokio::process::Command;
@@ -6,8 +6,8 @@ use tokio::process::Command;
 const QUEUE: &str = "http://127.0.0.1:1/1/q";
 const WORKER: [&str; 5] = ["worker", "--queue-url", QUEUE, "--", "true"];
 
-/// `command` without these variables, and without an instance role. That answers where a machine of EC2
-/// runs the tests.
+/// Returns `command` without these variables and without an instance role, which would answer if a
+/// machine of EC2 ran the tests.
 pub(crate) fn stripped(mut command: Command, without: &[&str]) -> Command {
     for name in without {
         command.env_remove(name);
@@ -35,7 +35,7 @@ async fn without_a_region_each_command_ends_with_64_and_without_credentials_with
     }
 }
 
-/// A file with this content that may be executed.
+/// Makes an executable file with this content, and returns its path.
 pub(crate) fn executable(content: &[u8]) -> String {
     use std::os::unix::fs::PermissionsExt;
     let file = scratch("program");
@@ -48,7 +48,7 @@ pub(crate) fn executable(content: &[u8]) -> String {
 #[tokio::test]
 async fn a_file_that_is_no_program_gives_126_and_a_script_without_a_first_line_runs() {
     let inside = Inside::open().await;
-    // Data, machine code for another machine, and a program that was cut off at once.
+    // Data, and machine code for another machine.
     let other = [b"\x7fELF\x02\x01\x01", &[0; 11][..], &[0xff; 100]].concat();
     for (content, code) in [
         (&b"\0\x01\x02 garbage '(\n"[..], 126),

@@ -1,4 +1,4 @@
-//! The operators' commands on the functions operate and view of the deployed stack.
+//! The operators' commands, on the functions operate and view of the deployed stack.
 
 use crate::agent::Agent;
 use crate::support::{Inside, Scene, Started, assert_refused, lock, output};
@@ -6,13 +6,13 @@ use lockstep_operate::contract::short_name;
 use lockstep_tests::stack::{now, until};
 use serde_json::{Value, json};
 
-/// The command `ARGS` with a note and an actor.
+/// Runs `lockstep ARGS` with a note and an actor.
 async fn act(inside: &Inside, args: &[&str]) -> (i32, String, String) {
     let audit = ["--note", "database upgrade", "--actor", "jo@example.com"];
     output(inside.command(&[args, &audit].concat())).await
 }
 
-/// What `ARGS --output json` prints.
+/// Returns what `lockstep ARGS --output json` prints.
 pub(crate) async fn printed(inside: &Inside, args: &[&str]) -> Value {
     let args = [args, &["--output", "json"]].concat();
     let (code, out, stderr) = output(inside.command(&args)).await;
@@ -29,7 +29,7 @@ async fn until_listed(inside: &Inside, prefix: &str, count: usize) {
     until("the index", 15, async || listed().await == count).await;
 }
 
-/// A run of `sleep SECONDS` under a lease of ten seconds.
+/// Starts a run of `sleep SECONDS` under a lease of ten seconds.
 async fn holder(inside: &Inside, lock: &str, seconds: &str) -> Started {
     let run = Started::of(inside.run(lock, &["--lease", "10s"], &["sleep", seconds]));
     inside.until_held(lock, 1, 10).await;
@@ -137,7 +137,7 @@ async fn a_holder_that_is_alive_is_evicted_by_force_only() {
     scene.until_held(0, 30).await;
 }
 
-/// The name that people see is the one that they type.
+/// People type the name that they see.
 #[tokio::test]
 async fn a_holder_is_evicted_by_the_short_name_that_show_prints() {
     let scene = Scene::open("operators-short").await;
@@ -231,7 +231,7 @@ async fn no_line_for_people_is_wider_than_120_columns_and_wide_has_whole_names()
     }
 }
 
-/// Of a process there is no execution to start again.
+/// A process has no execution that could be started again.
 #[tokio::test]
 async fn a_start_asks_and_is_refused_where_nothing_can_be_started() {
     let scene = Scene::open("operators-start").await;

@@ -1,5 +1,5 @@
-//! Signals, groups, zombies, and what a command leaves behind: also processes that leave its group by
-//! `setsid`, two forks, another environment.
+//! Signals, process groups, zombies, and processes that a command leaves behind: also those that
+//! leave its group by `setsid`, two forks or another environment.
 
 use crate::agent::with_notes;
 use crate::support::{Scene, lives, output, until_dead};
@@ -91,22 +91,22 @@ async fn timers_input_power_and_job_control_are_passed_on_too() {
     run.signal("TSTP").await;
     until("SIGTSTP", 5, is_stopped).await;
     run.signal("CONT").await;
-    // A real-time signal is not passed on. It ends nothing either.
+    // A real-time signal is not passed on, and ends nothing.
     run.signal("RTMIN+3").await;
     run.signal("USR2").await;
 
-    // After SIGCONT.
+    // The command handles it after SIGCONT.
     until_noted("USR2\nUSR2\n").await;
     run.signal("TERM").await;
     assert_eq!(run.code().await, 143);
 }
 
-/// Its child is a daemon's, which has 300 MB: the more memory a process has, the longer its end takes.
-/// Until then its child has no other parent.
+/// A daemon that has 300 MB of memory, and its child. The more memory a process has, the longer its
+/// end takes, and until then its child has no other parent.
 const SLOW_DAEMON: &str = "setsid bash -c 'x=$(head -c 300000000 /dev/zero | tr \"\\0\" a); \
     setsid sleep 300 > /dev/null 2>&1 & echo $! >> $NOTES; wait' & \
     until test -s $NOTES; do sleep 0.1; done";
-/// Each is in a session of its own, and the parent of the next.
+/// A chain of processes. Each is in a session of its own, and the parent of the next.
 const CHAIN: &str = "echo '[ $1 -gt 0 ] && setsid sh $0 $(($1 - 1)) & echo $$ >> $NOTES; wait; sleep 300' \
     > $NOTES.link; setsid sh $NOTES.link 599 > /dev/null 2>&1 & \
     touch $NOTES; until [ \"$(wc -l < $NOTES)\" = 600 ]; do sleep 0.1; done";
@@ -133,7 +133,8 @@ async fn nothing_of_a_command_outlives_its_lock_neither_group_nor_daemons_nor_wh
 #[tokio::test]
 async fn processes_that_lost_their_parent_are_waited_for() {
     let scene = Scene::open("zombie").await;
-    // The one in the middle ends at once, so the last one becomes a child of lockstep, and ends.
+    // The process in the middle ends at once, so the last one becomes a child of lockstep. Then it
+    // ends.
     let run = scene.start(&[], "(sh -c 'echo $$ >> $NOTES; sleep 0.2' &) ; sleep 30");
     let orphan = format!("/proc/{}", scene.ids(1).await[0]);
 
@@ -162,7 +163,7 @@ async fn a_run_that_is_over_its_time_is_stopped_with_124() {
     assert_eq!(scene.held().await, 0);
 }
 
-/// A daemon: in a session of its own, and its parent has ended. It notes its id.
+/// A daemon in a session of its own, whose parent has ended. It notes its id.
 const DAEMON: &str =
     "(setsid sh -c 'echo $$ >> $NOTES; exec sleep 300' > /dev/null 2>&1 &) ; sleep 300";
 

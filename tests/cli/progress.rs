@@ -1,4 +1,4 @@
-//! What a command tells of its progress.
+//! The progress that a command reports.
 
 use crate::support::{Inside, Scene, Started, assert_refused, binary, lock, output, scratch};
 use lockstep_tests::stack::until;
@@ -12,7 +12,7 @@ async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_i
          echo 'by hand' > $LOCKSTEP_PROGRESS; echo done; sleep 300"
     );
     let same_word = "while :; do echo same > $LOCKSTEP_PROGRESS; sleep 0.1; done";
-    // The second word is there for a moment only: each renewal finds the first.
+    // The second word exists for a moment only: each renewal finds the first.
     let two_words = "end=$((SECONDS + 6)); while test $SECONDS -lt $end; do \
         echo two > $LOCKSTEP_PROGRESS; echo one > $LOCKSTEP_PROGRESS; sleep 0.5; done";
     for (test, script, expected, printed) in [
@@ -60,7 +60,7 @@ async fn the_fifo_of_a_run_that_was_killed_is_removed_by_a_later_run() {
     until("a FIFO", 20, async || fifos() == 1).await;
     killed.signal("KILL").await;
     killed.code().await;
-    // Younger ones may be about to be opened.
+    // Younger FIFOs may be about to be opened.
     let mut age = Command::new("bash");
     age.args(["-c", "touch -d '2 minutes ago' \"$0\"/*"])
         .arg(&folder);

@@ -1,4 +1,5 @@
-//! The command and HTTPS: a front with a certificate of the test's own stands before DynamoDB Local.
+//! The command over HTTPS: a front with a certificate of the test's own stands before DynamoDB
+//! Local.
 
 use crate::support::{Inside, Scene, output, scratch};
 use lockstep_tests::stack::pause;
@@ -15,15 +16,15 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-/// The host of a table that only a proxy reaches: no name server knows it.
+/// The host of a table that only a proxy reaches: no name server knows the host.
 const BEHIND_PROXY: &str = "table.invalid";
 
 /// A way to the table over HTTPS.
 struct Front {
     port: u16,
-    /// The wire behind it, which counts what comes through.
+    /// The wire behind the front, which counts the requests that come through.
     wire: Wire,
-    /// The certificate that vouches for it.
+    /// The certificate that a client has to trust.
     roots: PathBuf,
 }
 
@@ -57,7 +58,7 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: String) {
     while let Ok((client, _)) = listener.accept().await {
         let (acceptor, behind) = (acceptor.clone(), behind.clone());
         tokio::spawn(async move {
-            // A client that does not trust this front goes away in the handshake.
+            // A client that does not trust the front goes away in the handshake.
             let Ok(mut client) = acceptor.accept(client).await else {
                 return;
             };
@@ -67,14 +68,15 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: String) {
     }
 }
 
-/// A proxy, and how many requests for a tunnel it has had.
+/// A proxy, and how many tunnels were asked of it.
 struct Proxy {
     url: String,
     asked: Arc<AtomicU32>,
 }
 
 impl Proxy {
-    /// A proxy whose answer to CONNECT is this status line, `late` after the request. A tunnel leads to the port `to`.
+    /// Starts a proxy that answers CONNECT with this status line, `late` after the request. A
+    /// tunnel leads to the port `to`.
     async fn answering(status: &'static str, late: Duration, to: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("a free port");
@@ -111,14 +113,15 @@ impl Proxy {
     }
 }
 
-/// The path of a file with this text.
+/// Writes a file with this text, and returns its path.
 fn file(name: &str, text: &str) -> String {
     let path = scratch(name);
     std::fs::write(&path, text).expect("a file");
     path.to_str().expect("a path of plain letters").to_owned()
 }
 
-/// Runs `echo ran` with these variables to its end: exit code, standard output and standard error.
+/// Runs `echo ran` with these variables to its end. Returns exit code, standard output and standard
+/// error.
 async fn echo(scene: &Scene, variables: &[(&str, &str)]) -> (i32, String, String) {
     let mut run = scene.run(&[], &["echo", "ran"]);
     run.env_remove("AWS_ENDPOINT_URL")
@@ -252,7 +255,7 @@ async fn requests_go_through_the_proxy_that_the_environment_names() {
         assert!(proxy.asked() >= 1, "{name}");
     }
 
-    // Without TLS the proxy takes the whole request.
+    // Without TLS, the proxy gets the whole request.
     let wire = scene.table_proxy().await.endpoint();
     let plain = [
         ("AWS_ENDPOINT_URL_DYNAMODB", "http://table.invalid"),
@@ -266,7 +269,7 @@ async fn requests_go_through_the_proxy_that_the_environment_names() {
     assert_eq!(code, 69, "no name server knows it: {stderr}");
 }
 
-/// A proxy asks a name server and connects before it answers, and that takes its time.
+/// A proxy asks a name server and connects before it answers, which takes time.
 #[tokio::test]
 async fn a_tunnel_may_take_more_than_a_second_to_open() {
     let scene = Scene::open("proxy-late").await;
@@ -305,7 +308,7 @@ async fn a_proxy_that_cannot_serve_ends_the_command_at_once_and_is_named() {
         assert_eq!((code, out.as_str()), (ended, ""), "{case}");
         assert_eq!(stderr.lines().count(), 1, "{case}");
         assert!(stderr.contains(part), "{case}");
-        // A password may be in it.
+        // The value may contain a password.
         assert!(!stderr.contains(value), "{case}");
     }
     assert_eq!(proxy.asked(), 1);

@@ -1,4 +1,5 @@
-//! Stops: what outlives the first process of a command has the rest of its grace, in its group and outside.
+//! Stops: processes that outlive the first process of a command have the rest of its grace, in its
+//! group and outside.
 
 mod left;
 mod once;
@@ -10,8 +11,8 @@ use crate::support::{Scene, Started, lives, output, until_dead};
 use lockstep_tests::stack::until;
 use serde_json::json;
 
-/// Work in the group of the command and work in a session of its own: each notes its id, and every signal of
-/// these that it gets. The first process ends by SIGTERM at once.
+/// Starts work in the group of the command, and work in a session of its own. Each notes its id,
+/// and every TERM, USR1 and HUP that it gets. The first process ends at SIGTERM.
 const IN_AND_OUT: &str = r#"
     work() {
         echo '
@@ -22,7 +23,7 @@ const IN_AND_OUT: &str = r#"
     }
     sh -c "$(work in)" & setsid sh -c "$(work out)" & exec sleep 300"#;
 
-/// A command whose first process has ended after SIGTERM, and whose two others work on.
+/// A command whose first process has ended after SIGTERM, and whose two other processes work on.
 struct Stopping {
     scene: Scene,
     run: Started,
@@ -30,7 +31,7 @@ struct Stopping {
 }
 
 impl Stopping {
-    /// Starts it with `flags`, and waits until `begin` has stopped it.
+    /// Starts the command with `flags`, and waits until `begin` has stopped it.
     async fn begin(test: &str, flags: &[&str], begin: impl AsyncFn(&Scene, &Started)) -> Self {
         let scene = Scene::open(test).await;
         let run = scene.start(flags, IN_AND_OUT);
@@ -45,7 +46,7 @@ impl Stopping {
         Self::begin(test, flags, async |_, run| run.signal("TERM").await).await
     }
 
-    /// The signals that the two got, sorted.
+    /// Returns the signals that the two processes got, sorted.
     fn got(&self) -> Vec<String> {
         let got = self.scene.notes.with_extension("got");
         let got = std::fs::read_to_string(got).unwrap_or_default();
@@ -58,7 +59,7 @@ impl Stopping {
         until(&format!("{all:?}"), 20, async || self.got() == all).await;
     }
 
-    /// Lets the two save, and waits for the end of the run.
+    /// Lets the two processes save, and returns the exit code of the run.
     async fn save(&mut self) -> i32 {
         std::fs::write(self.scene.notes.with_extension("end"), "").expect("a file");
         self.run.code().await

@@ -1,4 +1,4 @@
-//! A standard error without a reader, or that is gone; and who reads the terminal, where there is one.
+//! A standard error that is not read, full or closed, and the control of a terminal.
 
 use crate::support::{
     Inside, Scene, Started, WRITE_ON, children_of, lock, output, scratch, until_dead,
@@ -11,7 +11,7 @@ use tokio::process::Command;
 /// Fills standard error.
 const FILL: &str = "head -c 1000000 /dev/zero >&2 &";
 
-/// A writer under a lease of 5 s whose log has no reader.
+/// Starts a writer under a lease of 5 s whose log has no reader.
 async fn unread(scene: &Scene, place: impl Fn(Command) -> Command) -> Started {
     let command = scene.bash(&["--lease", "5s"], &format!("{FILL} {WRITE_ON}"));
     let run = Started::with_stderr(place(command));
@@ -24,12 +24,12 @@ async fn a_log_without_a_reader_does_not_hold_up_renewals() {
     renews_unread(|run| run).await;
 }
 
-/// `place` is where the command runs.
+/// Checks that a run whose log has no reader renews its lease. `place` is where the command runs.
 pub(crate) async fn renews_unread(place: impl Fn(Command) -> Command) {
     let scene = Scene::open("unread").await;
     let mut run = unread(&scene, place).await;
 
-    // After the first lease and the next.
+    // After the first lease and the next one.
     let first = scene.lease_end().await;
     scene.resource.until_later("work", first, 6_000).await;
 
@@ -50,7 +50,7 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
     })
     .await;
 
-    // A line for each, and there is room for a thousand.
+    // Each signal logs a line, and there is room for a thousand.
     let flood = "for i in $(seq 3000); do kill -TERM $0; sleep 0.001; done";
     let mut bash = Command::new("bash");
     let bash = bash.args(["-c", flood, &run.pid.to_string()]);
@@ -60,7 +60,7 @@ async fn a_log_that_is_read_late_says_how_many_lines_are_missing() {
 
     let mut lines = stderr.lines();
     let missing = lines.find(|line| line.contains("lines are missing"));
-    // The command's bytes may precede it: they have no line break.
+    // Bytes of the command may precede the line, because they have no line break.
     let line = missing
         .expect("a line that says it")
         .trim_start_matches('\0');
@@ -112,11 +112,11 @@ async fn a_group_dies_with_its_guard_although_the_log_has_no_reader() {
     until_dead(&all, 5).await;
 }
 
-/// A standard error that is full, and whose reader stays and does not read.
+/// Returns a standard error that is full, whose reader stays and does not read.
 fn full() -> (std::io::PipeReader, Stdio) {
     use std::io::Write;
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
-    // A pipe has 64 KiB, and takes more in whole pages alone.
+    // A pipe holds 64 KiB, and takes more in whole pages only.
     writer.write_all(&[0; 65_536]).expect("room");
     (reader, Stdio::from(writer))
 }
@@ -157,7 +157,8 @@ async fn bad_input_has_its_exit_code_although_stderr_is_closed() {
     assert_eq!(code, 64);
 }
 
-/// What a script prints that runs on a terminal, with `hello` typed into it.
+/// Runs a script on a terminal, with `hello` typed into it. Returns whether it succeeded, and what
+/// it printed.
 async fn on_terminal(inside: &Inside, script: &str) -> (bool, String) {
     let mut command = Command::new("script");
     command
@@ -177,7 +178,7 @@ async fn on_terminal(inside: &Inside, script: &str) -> (bool, String) {
     (ended.status.success(), out)
 }
 
-/// A command as a shell takes it.
+/// Returns a command as a shell reads it.
 fn quoted(command: &Command) -> String {
     let command = command.as_std();
     let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -211,11 +212,12 @@ async fn ctrl_z_does_not_stop_a_command_under_its_lease() {
     goes_on_after_ctrl_z(|run| run).await;
 }
 
-/// `place` is where the command runs.
+/// Checks that Ctrl-Z stops neither a command nor the rest of a stop. `place` is where the command
+/// runs.
 pub(crate) async fn goes_on_after_ctrl_z(place: impl Fn(Command) -> Command) {
     let inside = Inside::open().await;
-    // The command types Ctrl-Z for its own group, as a terminal does for the foreground: while its first
-    // process lives, and in the rest of a stop.
+    // The command sends the signal of Ctrl-Z to its own group, as a terminal does to the
+    // foreground: while its first process lives, and in the rest of a stop.
     let type_it = "kill -TSTP 0; sleep 0.5; echo went on";
     // What is left ignores the signal of the stop from its first moment on.
     let left = format!("trap '' TERM; (sleep 1; {type_it}) & trap - TERM");

@@ -47,17 +47,17 @@ impl Inside {
         }
     }
 
-    /// The same, and a lock of the test's own.
+    /// Connects to the stack, with a lock of the test's own.
     pub(crate) async fn with_lock(test: &str) -> (Self, String) {
         (Self::open().await, lock(test))
     }
 
-    /// A way to the lock table that can be closed.
+    /// Opens a way to the lock table that can be closed.
     pub(crate) async fn table_proxy(&self) -> FaultProxy {
         FaultProxy::open(self.stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await
     }
 
-    /// `lockstep ARGS` on the lock table of the stack, its streams not connected.
+    /// Returns `lockstep ARGS` on the lock table of the stack, without connected streams.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
@@ -70,7 +70,7 @@ impl Inside {
         command
     }
 
-    /// What the command needs in its environment to reach the stack.
+    /// Returns the environment in which the command reaches the stack.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let mut environment: Vec<_> = [
             ("AWS_ENDPOINT_URL", self.stack.endpoint.as_str()),
@@ -82,7 +82,7 @@ impl Inside {
             ("AWS_SECRET_ACCESS_KEY", "test"),
             ("AWS_REGION", "us-east-1"),
             ("LOCKSTEP_TABLE", self.table.as_str()),
-            // Who is killed leaves the pipe of its progress there.
+            // A run that is killed leaves the pipe of its progress there.
             ("TMPDIR", env!("CARGO_TARGET_TMPDIR")),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -91,48 +91,49 @@ impl Inside {
         environment
     }
 
-    /// `lockstep run --lock LOCK FLAGS -- COMMAND`.
+    /// Returns `lockstep run --lock LOCK FLAGS -- COMMAND`.
     pub(crate) fn run(&self, lock: &str, flags: &[&str], command: &[&str]) -> Command {
         let parts: [&[&str]; 4] = [&["run", "--lock", lock], flags, &["--"], command];
         self.command(&parts.concat())
     }
 
-    /// The record of a lock.
+    /// Returns the record of a lock.
     pub(crate) async fn record(&self, lock: &str) -> Option<LockRecord> {
         let record = self.store.load(&key(lock)).await;
         record.unwrap_or_else(|error| panic!("{lock}: {error}"))
     }
 
-    /// How many hold the lock.
+    /// Returns how many runs hold the lock.
     pub(crate) async fn held(&self, lock: &str) -> usize {
         self.record(lock).await.map_or(0, |r| r.holders.len())
     }
 
-    /// The names of those who hold the lock.
+    /// Returns the names of the lock's holders.
     pub(crate) async fn holders(&self, lock: &str) -> Vec<String> {
         let record = self.record(lock).await.expect("a record");
         record.holders.keys().map(ToString::to_string).collect()
     }
 
-    /// The end of the lease of the lock's only holder, which has not been freed yet, in milliseconds.
+    /// Returns the end of the lease of the lock's only holder, in milliseconds. The holder must not
+    /// be freed yet.
     pub(crate) async fn lease_end(&self, lock: &str) -> u64 {
         let record = self.record(lock).await.expect("a record");
         let lease = record.holders.values().next().expect("a holder");
         lease.expires_at.millis()
     }
 
-    /// How many wait for the lock.
+    /// Returns how many runs wait for the lock.
     pub(crate) async fn waiting(&self, lock: &str) -> usize {
         self.record(lock).await.map_or(0, |r| r.queue.len())
     }
 
-    /// Waits until `count` hold the lock.
+    /// Waits until `count` runs hold the lock.
     pub(crate) async fn until_held(&self, lock: &str, count: usize, seconds: u64) {
         let what = format!("{count} holders of {lock}");
         until(&what, seconds, async || self.held(lock).await == count).await;
     }
 
-    /// Waits until `count` wait for the lock.
+    /// Waits until `count` runs wait for the lock.
     pub(crate) async fn until_waiting(&self, lock: &str, count: usize, seconds: u64) {
         let what = format!("{count} in line for {lock}");
         until(&what, seconds, async || self.waiting(lock).await == count).await;
@@ -149,14 +150,14 @@ impl Inside {
         until(&what, 20, is_reported).await;
     }
 
-    /// The entry of the lock's latest grant in the history.
+    /// Returns the history entry of the lock's latest grant.
     pub(crate) async fn latest_run(&self, lock: &str) -> Option<Run> {
         let token = self.record(lock).await?.last_token;
         let run = self.store.load_run(&key(lock), &RunId::Token(token)).await;
         run.unwrap_or_else(|error| panic!("{lock}: {error}"))
     }
 
-    /// The outcome of the lock's latest run that has ended.
+    /// Returns the outcome of the lock's latest run, or `None` until that run has ended.
     pub(crate) async fn outcome(&self, lock: &str) -> Option<RunOutcome> {
         self.latest_run(lock).await?.outcome()
     }
@@ -168,7 +169,7 @@ impl Inside {
         }
     }
 
-    /// Orders something of the emulator at `/_lockstack/PATH`. Returns its answer.
+    /// Sends an order to the emulator at `/_lockstack/PATH`. Returns its answer.
     pub(crate) async fn order(&self, path: &str, order: Value) -> Value {
         let path = format!("/_lockstack/{path}");
         let response = self.stack.rest("ecs", "POST", &path, order).await;
@@ -182,14 +183,14 @@ impl Inside {
         self.stack.call("ecs", &target, body).await
     }
 
-    /// Whether ECS protects a task of `cluster`.
+    /// Returns whether ECS protects a task of `cluster`.
     pub(crate) async fn is_protected(&self, cluster: &str, task: &str) -> bool {
         let ask = json!({ "cluster": cluster, "tasks": [task] });
         let response = self.call_ecs("GetTaskProtection", ask).await;
         response["protectedTasks"][0]["protectionEnabled"] == true
     }
 
-    /// How long a minute of protection lasts for a task.
+    /// Sets how many seconds a minute of protection lasts for a task.
     pub(crate) async fn set_minute(&self, task: &str, seconds: u32) {
         let order = json!({ "minuteSeconds": seconds, "task": task });
         self.order("agent", order).await;
@@ -201,7 +202,7 @@ impl Inside {
         self.order("faults", order).await;
     }
 
-    /// The calls of a task to its agent endpoint that set something, in the order of time.
+    /// Returns the calls of a task to its agent endpoint that set something, in the order of time.
     pub(crate) async fn agent_calls(&self, task: &str) -> Vec<Value> {
         let path = format!("/_lockstack/agent?task={task}");
         let response = self.stack.rest("ecs", "GET", &path, Value::Null).await;
@@ -217,7 +218,8 @@ impl Inside {
     }
 }
 
-/// Waits until `find` finds something, which takes at most `seconds` on an idle machine.
+/// Waits until `find` finds something, which takes at most `seconds` on an idle machine. Returns
+/// it.
 pub(crate) async fn found<T>(what: &str, seconds: u64, find: impl AsyncFn() -> Option<T>) -> T {
     let deadline = deadline(seconds);
     loop {
@@ -229,12 +231,12 @@ pub(crate) async fn found<T>(what: &str, seconds: u64, find: impl AsyncFn() -> O
     }
 }
 
-/// A path that no other test uses, in a folder that goes with what was built.
+/// Returns a path that no other test uses, in a folder that is removed with the build.
 pub(crate) fn scratch(test: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique(test))
 }
 
-/// A lock that no other test uses.
+/// Returns a lock that no other test uses.
 pub(crate) fn lock(test: &str) -> String {
     unique(test)
 }
@@ -243,7 +245,7 @@ fn key(lock: &str) -> LockKey {
     LockKey::new(lock).unwrap_or_else(|error| panic!("{lock}: {error:?}"))
 }
 
-/// The static binary.
+/// Returns the path of the static binary.
 pub(crate) fn binary() -> PathBuf {
     let built = || {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);

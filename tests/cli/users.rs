@@ -1,4 +1,4 @@
-//! Programs that run as another user: what `lockstep` hands to them works for them.
+//! Programs that run as another user can use what `lockstep` hands to them.
 
 use crate::containers::docker;
 use crate::stops::shapes::in_container;
@@ -34,7 +34,7 @@ const BECOME: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Reports for seven seconds, by the command and by hand.
+/// Returns a script that reports progress for seven seconds, by the command and by hand.
 fn reports() -> String {
     format!(
         "umask 077; set -e; for i in 1 2 3 4 5; do {} progress \"file $i\"; sleep 0.7; \

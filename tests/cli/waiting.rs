@@ -1,13 +1,13 @@
-//! Waiting in line from inside a container, and two runs of one lock, as active and standby.
+//! Waiting in the queue from inside a container, and two runs of one lock as active and standby.
 
 use crate::support::{Scene, Started, lives, signal_to, until_dead};
 use lockstep_tests::stack::{now, pause, until};
 
-/// `say WHAT` in a script: a line in the resource, under the lock and the fencing token.
+/// `say WHAT` in a script writes a line to the resource, under the lock and the fencing token.
 const SAY: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
     say() { echo \"$LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $1\" >&3; read -r answer <&3; }; ";
 
-/// Starts a run that may wait in line, with its name in `$NAME`.
+/// Starts a run that may wait in the queue, with its name in `$NAME`.
 fn queued(scene: &Scene, flags: &[&str], name: &str, work: &str) -> Started {
     let flags = [&["--overlap", "queue"], flags].concat();
     let mut command = scene.bash(&flags, &format!("{SAY}{work}"));
@@ -15,7 +15,7 @@ fn queued(scene: &Scene, flags: &[&str], name: &str, work: &str) -> Started {
     Started::of(command)
 }
 
-/// The same, and waits until it is the one that makes `count` in line.
+/// Starts a run that waits, and waits until `count` runs are in the queue.
 async fn waiter(scene: &Scene, flags: &[&str], name: &str, work: &str, count: usize) -> Started {
     let waiter = queued(scene, flags, name, work);
     scene.until_waiting(count, 20).await;
@@ -51,7 +51,7 @@ async fn a_turn_that_is_taken_up_late_begins_with_a_whole_lease() {
     let mut active = scene.holder().await;
     let work = "say start; sleep 300";
     let waiter = waiter(&scene, &["--lease", "8s"], "late", work, 1).await;
-    // It does not notice that its turn comes, and most of its lease goes by.
+    // The waiter does not notice its turn, and most of its lease passes.
     waiter.signal("STOP").await;
     active.signal("TERM").await;
     active.code().await;
@@ -127,11 +127,11 @@ async fn a_semaphore_lets_as_many_in_as_it_has_permits() {
     assert_eq!((code, out.as_str()), (0, ""));
 }
 
-/// Says when it starts, then writes its name ten times a second.
+/// Writes `start` once, and then its name ten times a second.
 const WRITE: &str = "say start; while :; do say $NAME; sleep 0.1; done";
 const LEASE: u64 = 6_000;
 
-/// An active run, and a standby that waits.
+/// Starts an active run, and a standby that waits.
 async fn pair(scene: &Scene) -> (Started, Started) {
     let flags = ["--lease", "6s", "--grace", "1s"];
     let active = queued(scene, &flags, "active", WRITE);
@@ -167,7 +167,7 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
     let command = active.children()[0].0;
     let (guard, group) = ([active.pid, active.watchdog()], format!("-{command}"));
 
-    // As when the whole container is paused, or its host.
+    // As if the whole container, or its host, were paused.
     for pid in guard {
         signal_to(pid, "STOP").await;
     }
@@ -180,10 +180,10 @@ async fn a_frozen_run_that_goes_on_late_cannot_write_and_loses_its_command() {
             .filter(|entry| entry.at >= resumed)
             .collect::<Vec<_>>()
     };
-    // The command first: what it can do before its guards wake up is what fencing is for.
+    // The command continues first: fencing has to stop what it does before its guards wake up.
     signal_to(&group, "CONT").await;
     until("late write", 10, async || !late().is_empty()).await;
-    // They end as soon as they go on, one maybe before its turn here.
+    // The guards end as soon as they continue, and one of them may have ended by now.
     for pid in guard.into_iter().filter(|pid| lives(*pid)) {
         signal_to(pid, "CONT").await;
     }

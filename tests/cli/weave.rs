@@ -10,14 +10,15 @@ use std::process::{Command, Stdio};
 
 const DEFINITION: &str = "StartAt: Report\nStates:\n  Report: { Type: Pass, End: true } # all\n";
 
-/// A folder of a test's own.
+/// Makes a folder of a test's own.
 fn folder() -> PathBuf {
     let folder = scratch("weave");
     fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
-/// Runs `lockstep ARGS` in `folder` with `input`: the exit code, standard output and standard error.
+/// Runs `lockstep ARGS` in `folder` with `input`. Returns the exit code, standard output and
+/// standard error.
 fn lockstep(folder: &Path, args: &str, input: &str) -> (i32, String, String) {
     let mut command = Command::new(fs::canonicalize(binary()).expect("the binary"));
     command
@@ -30,7 +31,7 @@ fn lockstep(folder: &Path, args: &str, input: &str) -> (i32, String, String) {
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("lockstep starts");
     let mut stdin = child.stdin.take().expect("its standard input");
-    // One that reads no input has closed it.
+    // A command that reads no input has closed it.
     stdin.write_all(input.as_bytes()).ok();
     drop(stdin);
     let output = child.wait_with_output().expect("lockstep ends");

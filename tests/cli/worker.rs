@@ -19,7 +19,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use tokio::process::Command;
 
-/// `say WHAT` in a script: a line in the resource, under the once key and the fencing token.
+/// `say WHAT` in a script writes a line to the resource, under the once key and the fencing token.
 const SAY: &str = "exec 3<>/dev/tcp/127.0.0.1/$LEDGER; \
     say() { echo \"$LOCKSTEP_RUN_KEY $LOCKSTEP_FENCING_TOKEN $1\" >&3; read -r answer <&3; }; ";
 
@@ -39,11 +39,12 @@ struct Worker {
     log: Log,
 }
 
-/// What a worker writes to standard error. The file goes with this.
+/// What a worker writes to standard error. The file is removed with this value.
 struct Log(PathBuf);
 
 impl Scene {
-    /// A queue whose messages are moved away after `most_receives`.
+    /// Makes a resource, and a queue whose messages are moved to the dead letters after
+    /// `most_receives`.
     async fn new(test: &str, most_receives: u32) -> Self {
         let inside = Inside::open().await;
         let queue = Queue::create(&inside.stack, test, most_receives).await;
@@ -55,7 +56,7 @@ impl Scene {
         }
     }
 
-    /// `lockstep worker` with `flags`, whose command is a script that may [`SAY`] things.
+    /// Returns `lockstep worker` with `flags`, whose command is a script that may [`SAY`] things.
     fn command(&self, flags: &[&str], script: &str) -> (Command, Log) {
         let script = format!("{SAY}{script}");
         let queue = ["worker", "--queue-url", &self.queue.url];
@@ -72,20 +73,21 @@ impl Scene {
         Worker::of(command, log)
     }
 
-    /// A worker with another variable in its environment.
+    /// Starts a worker with another variable in its environment.
     fn worker_with(&self, flags: &[&str], script: &str, (name, value): (&str, &str)) -> Worker {
         let (mut command, log) = self.command(flags, script);
         command.env(name, value);
         Worker::of(command, log)
     }
 
-    /// A worker that reaches the lock table through `proxy`.
+    /// Starts a worker that reaches the lock table through `proxy`.
     fn worker_behind(&self, proxy: &FaultProxy, script: &str) -> Worker {
         let (command, log) = self.command(&QUICK, script);
         Worker::of(proxy.before(command), log)
     }
 
-    /// Checks that its one message was never received: a worker that is as it should be has it.
+    /// Checks that the one message was never received: a worker without a fault receives it for the
+    /// first time.
     async fn assert_untouched(&self) {
         let script = "say \"done $LOCKSTEP_RECEIVE_COUNT\"";
         let right = self.worker(&QUICK, script);
@@ -98,7 +100,7 @@ impl Scene {
         self.queue.send(&self.inside.stack, body).await
     }
 
-    /// How many messages are left, visible or in flight.
+    /// Returns how many messages are left, visible or in flight.
     async fn depth(&self) -> u64 {
         depth(&self.inside.stack, &self.queue.url).await
     }
@@ -108,14 +110,14 @@ impl Scene {
         until("empty queue", seconds, async || self.depth().await == 0).await;
     }
 
-    /// The ids of all dead letters, in order.
+    /// Returns the ids of all dead letters, in order.
     async fn dead(&self) -> Vec<String> {
         let mut dead = self.queue.dead(&self.inside.stack).await;
         dead.sort();
         dead
     }
 
-    /// What the resource received, in order.
+    /// Returns what the resource received, in order.
     fn received(&self) -> Vec<String> {
         let entries = self.resource.entries().into_iter();
         entries.map(|entry| entry.what).collect()
@@ -133,7 +135,7 @@ impl Worker {
         until(part, seconds, async || self.log.text().contains(part)).await;
     }
 
-    /// Ends it with SIGTERM. Answers its log.
+    /// Ends the worker by SIGTERM, and returns its log.
     async fn end(mut self) -> String {
         self.process.signal("TERM").await;
         assert_eq!(self.process.code().await, 143, "{}", self.log.text());
@@ -164,7 +166,7 @@ impl Sign {
         Self(scratch("sign"))
     }
 
-    /// Script that waits for it.
+    /// Returns a script that waits for the file.
     fn wait(&self) -> String {
         format!("until [ -e {} ]; do sleep 0.05; done; ", self.0.display())
     }

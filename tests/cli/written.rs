@@ -1,5 +1,5 @@
-//! What the command writes: to a full disk, to a reader that has gone, beside a command's own lines; and what it takes
-//! that is no UTF-8.
+//! What the command writes: to a full disk, to a reader that has gone, and beside the lines of its
+//! own command. What it takes that is no UTF-8.
 
 use crate::support::{Inside, Scene, binary, lock, output};
 use lockstep_tests::stack::until;
@@ -10,7 +10,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-/// A file that takes nothing: a full disk.
+/// Returns a file that takes nothing, as on a full disk.
 fn full() -> Stdio {
     File::options()
         .write(true)
@@ -34,7 +34,7 @@ async fn what_cannot_be_written_is_not_reported_as_done() {
     ] {
         let mut command = scene.command(args);
         command.stdout(full()).stderr(Stdio::piped());
-        // `output` would put a pipe in the place of standard output.
+        // `output` would replace standard output by a pipe.
         let started = command.spawn().expect("a command that runs");
         let ended = started.wait_with_output().await.expect("its end");
         let stderr = String::from_utf8_lossy(&ended.stderr);

@@ -1,4 +1,4 @@
-//! Callers that lie: what a forged holder reaches, and what the table shows of a waiting state.
+//! Callers that lie: what a forged holder can do. No item of a lock shows a task token.
 
 use crate::stack;
 use crate::support::{at_work, in_queue};
@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep_tests::stack::{Stack, deadline, now, pause, unique};
 use serde_json::{Value, json};
 
-/// Takes the unused `lock` in the name of `holder`, for three seconds.
+/// Acquires the unused `lock` in the name of `holder`, with a lease of three seconds.
 async fn forge(stack: &Stack, lock: &str, holder: &str) {
     let request =
         json!({ "lock": lock, "holder": holder, "leaseSeconds": 3, "heartbeatSeconds": 1 });
@@ -15,7 +15,8 @@ async fn forge(stack: &Stack, lock: &str, holder: &str) {
     assert_eq!(answer["status"], "granted", "{answer}");
 }
 
-/// Asks for `lock` until it is not held any more, or frozen. What the last answer was.
+/// Asks for `lock` twice a second until it is free or frozen. Returns the last status or error
+/// name.
 async fn ask_until_over(stack: &Stack, lock: &str) -> Value {
     let acquire = stack.output("AcquireLockFunctionArn");
     let deadline = deadline(60);
@@ -62,7 +63,10 @@ async fn a_forged_task_as_holder_is_not_stopped() {
     forge(&stack, &unused, &format!("{task}#main/forged")).await;
     let end = ask_until_over(&stack, &unused).await;
 
-    assert_eq!(end, "granted", "its lease is over, and nothing is stopped");
+    assert_eq!(
+        end, "granted",
+        "the forged lease expires, and no task is stopped"
+    );
     assert!(
         stack.wait(&victim.arn, 60).await.ran(),
         "the victim goes on"

@@ -1,22 +1,23 @@
-//! A workflow that runs exclusive-run as one state, and starts it again when that state fails.
+//! A workflow that starts exclusive-run in one state, and again when that state fails.
 //!
-//! The run before is ending by then: its execution is over and its task still stops. A run that
-//! meets nothing but that waits for it, or its workflow would end well without any work.
+//! By then the first run is ending: its execution is over and its task is still being stopped. The
+//! second run has to wait for that task. If it were skipped, the workflow would succeed without any
+//! work.
 
 use crate::stack;
 use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{BatchInput, Event, Habit, Stack, runs, unique};
 use serde_json::{Value, json};
 
-/// Ties a child execution to its parent in the console, and tells the child its parent.
+/// Field of the input that names the parent execution. The console links parent and child by it.
 const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
 
-/// What fails the state.
+/// What makes the state fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fails {
-    /// Its own time-out.
+    /// The state times out.
     TimeOut,
-    /// Somebody stops the execution that it waits for.
+    /// The execution that the state waits for is stopped.
     Abort,
 }
 
@@ -24,8 +25,9 @@ enum Fails {
 #[derive(Clone, Copy, Debug)]
 struct Case {
     fails: Fails,
-    /// Its inputs name the execution that starts them, as in the examples. Without, the run before
-    /// is known to end when its end was reported: some seconds later.
+    /// Whether the inputs name the execution that starts them, as in the examples. Without the
+    /// name, the first run counts as ending only when its end has been reported, some seconds
+    /// later.
     names_itself: bool,
     run_key: Option<&'static str>,
 }
@@ -97,8 +99,8 @@ async fn retries(stack: &Stack, case: Case) {
     );
 }
 
-/// A workflow whose first attempt starts a batch that works for a minute and ignores SIGTERM, and
-/// whose second one starts a short batch.
+/// Returns a workflow whose first attempt starts a batch that works for a minute and ignores
+/// SIGTERM, and whose second attempt starts a short batch.
 async fn caller(stack: &Stack, input: &BatchInput, case: Case) -> String {
     let long = input.clone().seconds(60.0).env("BATCH_IGNORE_SIGTERM", "1");
     let again = input.clone().seconds(0.5);
@@ -115,7 +117,8 @@ async fn caller(stack: &Stack, input: &BatchInput, case: Case) -> String {
     .into();
     first["Catch"] = json!([{ "ErrorEquals": [caught], "Next": "Pause" }]);
     first["Next"] = "Pause".into();
-    // Longer than a report of the end takes on a busy machine, shorter than the task takes to stop.
+    // 15 s: longer than the report of an end takes on a busy machine, shorter than the task takes
+    // to stop.
     let pause = if case.names_itself { 0 } else { 15 };
     let mut second = state(stack, &again);
     second["TimeoutSeconds"] = 200.into();

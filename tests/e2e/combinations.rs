@@ -1,4 +1,4 @@
-//! Two features of a run at once, of which each has tests of its own.
+//! Pairs of features in one run. Each feature also has tests of its own.
 
 use crate::stack;
 use crate::support::{at_work, in_queue};
@@ -58,7 +58,8 @@ async fn a_child_that_asks_for_its_parents_lock_is_refused_by_name() {
     stack.judge(&lock, &Expected::permits(1)).await;
 }
 
-/// A batch that is stale after a few seconds, and whose heartbeats are ten minutes apart.
+/// Returns a batch that exceeds `limit` after five seconds, and whose heartbeats are ten minutes
+/// apart.
 fn seldom(stack: &Stack, lock: &str, limit: &str, policy: &str) -> BatchInput {
     let input = stack.batch_input(lock).with("leaseSeconds", 1_800);
     let input = input
@@ -67,7 +68,7 @@ fn seldom(stack: &Stack, lock: &str, limit: &str, policy: &str) -> BatchInput {
     input.with("stalePolicy", policy).with(limit, 5)
 }
 
-/// Step Functions times the work itself out after `maxRunSeconds` under `terminate`.
+/// `maxRunSeconds` under `terminate` is no case here: Step Functions itself times that work out.
 #[tokio::test]
 async fn a_limit_that_is_exceeded_between_two_heartbeats_is_found_by_the_sweep() {
     let stack = stack().await;
@@ -107,7 +108,7 @@ async fn freezes(stack: &Stack, limit: &str) {
     let refuses = async || {
         pause(5_000).await;
         let refused = stack.run(&ask, 30).await;
-        assert!(!refused.ran(), "neither held nor frozen: {refused:?}");
+        assert!(!refused.ran(), "the lock was free: {refused:?}");
         refused.error == "Lockstep.LockFrozen"
     };
     until("freeze", 180, refuses).await;
@@ -136,7 +137,7 @@ async fn a_run_that_queues_for_another_capacity_waits_for_the_holder() {
     }
 }
 
-/// The other permit is free all the while.
+/// The second permit is free all the time: only the run key makes the next run wait.
 #[tokio::test]
 async fn the_next_run_of_a_key_waits_for_the_task_that_is_being_stopped() {
     let stack = stack().await;
@@ -151,7 +152,7 @@ async fn the_next_run_of_a_key_waits_for_the_task_that_is_being_stopped() {
         let second = stack.run(&tick.clone().seconds(0.5), 90).await;
 
         assert!(second.ran(), "{overlap}: {second:?}");
-        // One at a time, although the lock has two permits.
+        // The run key lets one run work at a time, although the lock has two permits.
         let expected = Expected::permits(1).stops(&first.arn);
         let containers = stack.judge(&lock, &expected).await;
         assert_eq!(containers.len(), 2, "{overlap}: {containers:?}");

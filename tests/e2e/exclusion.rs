@@ -1,4 +1,4 @@
-//! At most `permits` at once.
+//! At most `permits` runs of a lock work at once.
 
 use crate::{one_that_ran, ran_alone, stack};
 use lockstep_tests::judge::Expected;
@@ -82,7 +82,7 @@ async fn two_permits_let_two_run_at_once_and_skip_the_third() {
     assert_eq!((ran, skipped.count()), (2, 1), "{ended:?}");
     let containers = stack.judge(&lock, &Expected::permits(2)).await;
     assert_eq!(containers.len(), 2, "{containers:?}");
-    // Had they run one after the other, the test would say nothing about two permits.
+    // Checks that both ran at once. Otherwise the test would say nothing about two permits.
     let alone = Expected::permits(1).violations(&containers);
     assert!(!alone.is_empty(), "{containers:?}");
 }

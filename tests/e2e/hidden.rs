@@ -1,4 +1,4 @@
-//! A dead run of which nothing can be learnt: its cluster was deleted.
+//! A dead run without evidence: its cluster was deleted.
 
 use crate::stack;
 use crate::support::at_work;
@@ -42,7 +42,7 @@ async fn a_dead_run_whose_cluster_is_gone_freezes_its_lock_once() {
     assert_eq!(refused.error, "Lockstep.LockFrozen", "{refused:?}");
     feed.wait(&stack, "Lockstep Lock Frozen", 20).await;
     let missing = feed.count("Lockstep Evidence Missing");
-    assert_eq!(missing, 1, "one alert for one silence");
+    assert_eq!(missing, 1, "Evidence Missing is sent once");
 
     stack.resume_lock(&lock, "its host is gone").await;
     sweep(&stack).await;

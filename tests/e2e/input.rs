@@ -19,14 +19,14 @@ async fn bad_input_names_the_field_and_does_nothing() {
         let tasks = stack.tasks(lock).await;
         assert!(tasks.is_empty(), "{field} started {tasks:?}");
     }
-    // DescribeTasks finds what did run, or the test above could not fail.
+    // Checks that a task that was started is found. Otherwise the check above could not fail.
     let lock = unique("good");
     let good = stack.run(&stack.batch_input(&lock).seconds(0.2), 30).await;
     assert!(good.ran(), "{good:?}");
     assert_eq!(stack.tasks(&lock).await.len(), 1);
 }
 
-/// Lock, the field to be named, and the input.
+/// Returns the lock, the field that the error has to name, and the input of each case.
 fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
     let case = |field, change: &dyn Fn(BatchInput) -> BatchInput| {
         let lock = unique("bad");
@@ -60,7 +60,7 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
             input.with("leaseSeconds", 5).with("heartbeatSeconds", 4)
         }),
         case("maxRunSeconds", &|input| input.with("maxRunSeconds", 0)),
-        // No caller closes a lock for longer than a month.
+        // A rest may last 31 days at most.
         case("minIntervalSeconds", &|input| {
             input.with("minIntervalSeconds", 2_678_401)
         }),

@@ -1,7 +1,7 @@
-//! Runs that die in the middle: their lock goes on in seconds, on the events of their end. Where events
-//! of AWS never come, the sweep finds what they would have reported.
+//! Runs that die at work. The events of their end free their lock within seconds. Where the events
+//! of AWS never arrive, the sweep finds the death.
 //!
-//! Leases here last a minute, so that no lease that ran out can help.
+//! Leases last a minute unless a test shortens them, so an expired lease frees no lock.
 
 use crate::support::{at_work, in_queue, is_usable, runs_after};
 use crate::{ran_alone, ran_alone_but_stopped, stack};
@@ -12,7 +12,7 @@ use lockstep_tests::stack::{
 };
 use serde_json::json;
 
-/// A lock of its own for each way to die, with the habits that AWS has there.
+/// Returns a lock of its own for one way to die, with these habits of AWS switched on for it.
 async fn lock_with(stack: &Stack, name: &str, habits: &[Habit]) -> String {
     let lock = unique(name);
     for habit in habits {
@@ -21,8 +21,8 @@ async fn lock_with(stack: &Stack, name: &str, habits: &[Habit]) -> String {
     lock
 }
 
-/// Each row is a way to die, named by its rule: a test, and one more with STOPPED late, time-outs that
-/// stop nothing and reads that lag.
+/// Makes two tests of each row, named after its rule: one on a healthy AWS, and one on an AWS where
+/// STOPPED comes late, time-outs stop nothing and reads lag.
 macro_rules! ways_to_die {
     ($(fn $rule:ident: $way:ident;)+) => {
         $(#[tokio::test]
@@ -53,7 +53,7 @@ async fn stopped(habits: &[Habit]) {
     let input = stack.batch_input(&lock).seconds(0.5);
     let first = at_work(&stack, &input.clone().seconds(60.0)).await;
     let next = in_queue(&stack, &input, 1).await;
-    // A run that dies while ECS does not list its task yet is taken for one without a task.
+    // A run that dies before ECS lists its task counts as a run without a task.
     stack.wait_task(&first.task, "RUNNING", 15).await;
     let killed = now();
     stack.abort(&first.arn).await;
@@ -124,7 +124,7 @@ async fn outlived(habits: &[Habit]) {
     stack.wait_task(&first.task, "RUNNING", 15).await;
     let group = stack.task(&first.task).await["group"].clone();
     let group = group.as_str().expect("a group").to_owned();
-    // Step Functions knows nothing of this one, so it is left when the execution is stopped.
+    // Step Functions did not start this task, so StopExecution does not stop it.
     let stubborn = long.env("BATCH_IGNORE_SIGTERM", "1");
     let stray = stack.start_stray(&group, &stubborn).await;
     stack.wait_task(&stray, "RUNNING", 30).await;
@@ -147,14 +147,16 @@ async fn outlived(habits: &[Habit]) {
     ends_well(&stack, &input, &first.arn).await;
 }
 
-/// The lock of `input` can be used, and its containers broke no rule: only the work of `dead` was stopped.
+/// Checks that the lock of `input` is usable, and that of its containers only those of `dead` were
+/// stopped.
 async fn ends_well(stack: &Stack, input: &BatchInput, dead: &str) {
     is_usable(stack, input).await;
     let expected = Expected::permits(1).stops(dead);
     stack.judge(input.lock(), &expected).await;
 }
 
-/// The history's entry of a run that died, with the task and the container that it died with.
+/// Returns the history entry of a run that died. Checks that the entry names its task and its
+/// container.
 async fn died_with(stack: &Stack, lock: &str, token: u64, task: &str) -> Run {
     let entry = stack.whole_entry(lock, token, 15).await;
     let noted = entry.task.as_ref().expect("the task");
@@ -176,8 +178,8 @@ async fn without_events_the_sweep_recovers_a_dead_run() {
     stack.abort(&first.arn).await;
     stack.wait_fired(&lock, 1, 10).await;
     let reaper = stack.output("ReaperFunctionArn");
-    // A sweep that comes before the task has stopped, or finds a heartbeat that was under way at the
-    // end of the execution, leaves the lock to one that is 30 s later.
+    // A sweep sets its next check of the lock 30 s later if the task has not stopped yet, or if a
+    // heartbeat was under way at the end of the execution.
     let (mut sweeps, deadline) = (0, deadline(30));
     while stack.waiting(&lock).await > 0 {
         assert!(now() < deadline, "{sweeps} sweeps granted no permit");
@@ -208,7 +210,8 @@ async fn a_deployed_schedule_sweeps() {
     stack.abort(&first.arn).await;
     let (reaper, deadline) = (stack.output("ReaperFunctionArn"), deadline(30));
     while stack.held(&lock).await > 0 {
-        // Once a minute by itself. A lease that has just run out is for the next sweep.
+        // AWS fires the schedule once a minute. A sweep leaves a lease that has only just expired
+        // to the next.
         stack.fire_schedule(reaper).await;
         assert!(now() < deadline, "the schedule recovers nothing");
         pause(1000).await;

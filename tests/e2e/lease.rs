@@ -1,4 +1,4 @@
-//! A lease is kept while its holder works, whatever its heartbeats fail with, and a lost one stops the work.
+//! A working holder keeps its lease whatever its heartbeats fail with. A lost lease stops the work.
 
 use crate::support::{at_work, in_queue};
 use crate::telemetry::lines;
@@ -41,7 +41,7 @@ async fn heartbeats_come_less_often_the_longer_the_batch_works_and_the_lease_is_
         .with("heartbeatSeconds", 1)
         .with("maxHeartbeatSeconds", 3);
     let run = at_work(&stack, &input.seconds(16.0)).await;
-    // Four seconds of age make a heartbeat of two seconds, and a lease of three of them and three more.
+    // At an age of 4 s the heartbeat is 2 s, and the lease is three heartbeats and 3 s more.
     until("a longer lease", 10, async || {
         lease_time(&stack, &lock, &run.arn, "leaseMs").await == 9000
     })
@@ -137,7 +137,7 @@ async fn a_run_over_its_time_is_stopped_and_frees_the_lock() {
     ran_alone_but_stopped(&stack, &lock, 2, &[&ended.arn]).await;
 }
 
-/// An RFC 3339 time of a log line, in milliseconds.
+/// Returns the RFC 3339 time of a log line, in milliseconds.
 fn time_of(text: &Value) -> u64 {
     let time = parse_time("timestamp", text.as_str().expect("a text"));
     time.expect("a time").millis()
@@ -147,7 +147,7 @@ async fn expires_at(stack: &Stack, lock: &str, holder: &str) -> u64 {
     lease_time(stack, lock, holder, "expiresAt").await
 }
 
-/// A time of the lease, in milliseconds.
+/// Returns a time of the holder's lease, in milliseconds.
 async fn lease_time(stack: &Stack, lock: &str, holder: &str, field: &str) -> u64 {
     let item = stack.lock_item(lock).await.expect("a record");
     let holders = item["holders"].as_m().expect("a map");
@@ -158,7 +158,8 @@ async fn lease_time(stack: &Stack, lock: &str, holder: &str, field: &str) -> u64
     at.expect("a number").parse().expect("milliseconds")
 }
 
-/// Of a deployment, of a key, of a policy that is being changed, and of a bug.
+/// Failures that no definition lists by name: of a deployment, of a KMS key, of a policy that is
+/// being changed, and of a bug.
 const UNLISTED: [Failure; 4] = [
     Failure::Named("Lambda.ResourceConflictException"),
     Failure::Named("Lambda.KMSAccessDeniedException"),
@@ -193,8 +194,8 @@ async fn no_failure_of_a_heartbeat_frees_a_lock_whose_container_still_works() {
     tokio::join!(fails(0), fails(1), fails(2), fails(3));
 }
 
-/// Three leases of failing heartbeats, a waiter, and a batch that ignores SIGTERM: it may be stopped
-/// for its silence, and then it works for ten more seconds.
+/// Lets the heartbeats fail for three leases while a run waits. The batch ignores SIGTERM: if it is
+/// stopped for its silence, it works for ten more seconds.
 async fn fails_for_long(stack: &Stack, failure: Failure) {
     let lock = unique("beats");
     let input = stack.batch_input(&lock).short_lease();

@@ -1,7 +1,5 @@
-//! A run over its time or without progress, under each stale policy. The limit of the time is a
-//! policy's matter as the limit of silence is: only `terminate` stops work.
-//!
-//! A run that hangs: what its stale policy makes of it.
+//! Runs over `maxRunSeconds`, or without progress for `noProgressSeconds`, under each stale policy.
+//! Only `terminate` stops the work, whichever limit is exceeded.
 
 use crate::support::{at_work, in_queue};
 use crate::{ran_alone, ran_alone_but_stopped, stack};
@@ -9,10 +7,10 @@ use lockstep::domain::RunOutcome;
 use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{BatchInput, Habit, Stack, ending, now, pause, runs, unique, until};
 
-/// Each makes a run stale after so many seconds.
+/// Fields that limit a run, and their values in seconds.
 const LIMITS: [(&str, u32); 2] = [("maxRunSeconds", 8), ("noProgressSeconds", 6)];
 
-/// A batch that is stale after its limit and works for so many seconds.
+/// Returns a batch with this limit and this stale policy.
 fn stale(stack: &Stack, lock: &str, (limit, after): (&str, u32), policy: &str) -> BatchInput {
     let input = stack.batch_input(lock).short_lease();
     input.with("stalePolicy", policy).with(limit, after)
@@ -106,7 +104,8 @@ async fn resumes(stack: &Stack, limit: (&str, u32)) {
     let ask = stack.batch_input(&lock).seconds(0.3);
     frozen(stack, &ask).await;
     stack.resume_lock(&lock, "it may take its time").await;
-    // Three heartbeats and more, and less than the limit, which a resumed run may reach again.
+    // 4 s: more than three heartbeats, and less than the limit, which a resumed run may exceed
+    // again.
     let until = now() + 4_000;
     while now() < until {
         let answer = stack.run(&ask, 20).await;
@@ -124,18 +123,18 @@ async fn resumes(stack: &Stack, limit: (&str, u32)) {
     stack.judge(&lock, &Expected::permits(1)).await;
 }
 
-/// Waits until the lock refuses a run because it is frozen; until then it is held.
+/// Waits until the lock refuses a run because it is frozen. Until then the lock has to be held.
 async fn frozen(stack: &Stack, ask: &BatchInput) {
     let refuses = async || {
         pause(500).await;
         let answer = stack.run(ask, 30).await;
-        assert!(!answer.ran(), "neither held nor frozen: {answer:?}");
+        assert!(!answer.ran(), "the lock was free: {answer:?}");
         answer.error == "Lockstep.LockFrozen"
     };
     until("freeze", 30, refuses).await;
 }
 
-/// A batch that reports no progress counts as hung after three seconds.
+/// Returns a batch that counts as hung after three seconds without progress.
 fn hangs(stack: &Stack, lock: &str, policy: &str) -> BatchInput {
     let input = stack.batch_input(lock).short_lease();
     let input = input.with("stalePolicy", policy);
@@ -146,7 +145,7 @@ fn hangs(stack: &Stack, lock: &str, policy: &str) -> BatchInput {
 async fn under_terminate_a_hung_run_is_stopped_and_the_next_starts_after_it() {
     let (stack, lock) = (stack().await, unique("terminate"));
     let hung = hangs(&stack, &lock, "terminate").seconds(60.0);
-    // Long at work after it was asked to stop: until SIGKILL.
+    // The batch ignores SIGTERM and works until SIGKILL.
     let stubborn = hung.env("BATCH_IGNORE_SIGTERM", "1");
     let first = at_work(&stack, &stubborn).await;
     let next = in_queue(&stack, &stack.batch_input(&lock).seconds(0.3), 1).await;
@@ -188,9 +187,9 @@ async fn under_yield_a_hung_run_goes_on_without_its_permit() {
     let expected = Expected::permits(1).runs_beside(&first.arn);
     let containers = stack.judge(&lock, &expected).await;
     let price = Expected::permits(1).violations(&containers);
-    assert_eq!(price.len(), 1, "the policy's price: {price:?}");
+    assert_eq!(price.len(), 1, "`yield` allows one overlap: {price:?}");
     let entry = stack.whole_entry(&lock, first.token, 10).await;
-    // It lost its permit, and reported its own end all the same.
+    // The run lost its permit. Its own end is recorded all the same.
     assert_eq!(entry.outcome(), Some(RunOutcome::Succeeded), "{entry:?}");
 }
 

@@ -1,4 +1,4 @@
-//! RunTask fails, and ECS has started the task all the same: the next run starts once that task has stopped.
+//! RunTask fails although ECS has started the task. The next run starts once that task has stopped.
 
 use crate::stack;
 use futures_util::future::join_all;
@@ -7,13 +7,13 @@ use lockstep_tests::yaml::to_json;
 use lockstep_weave::{Options, weave};
 use serde_json::{Value, json};
 
-/// An error that does not rule out a start.
+/// An error after which the task may have been started.
 const ERROR: &str = "ECS.ServerException";
 
 const LOST: Habit = Habit::RunTaskFails("ServerException", true);
 
-/// The tasks that mention `text`, as ECS has recorded them: when each was created and when it stopped, in order.
-/// No task was created before the one before it had stopped.
+/// Returns when each task that mentions `text` was created and when it stopped, as ECS has recorded
+/// it, in order. Checks that each task had stopped before the next was created.
 async fn one_at_a_time(stack: &Stack, text: &str) -> Vec<(f64, f64)> {
     stack.containers(text, 120).await;
     let tasks = stack.tasks(text).await;
@@ -40,7 +40,7 @@ fn failed(ended: &Ended, error: &str) -> bool {
     (ended.status.as_str(), ended.error.as_str()) == ("FAILED", error)
 }
 
-/// The answer to the first start of a task is lost; then another run starts as `overlap` says.
+/// Loses the answer to the first start of a task, and then starts another run under `overlap`.
 async fn another_run(stack: &Stack, overlap: &str, run_key: Option<&str>) {
     let lock = unique("lost-start");
     let input = stack.batch_input(&lock);
@@ -55,7 +55,7 @@ async fn another_run(stack: &Stack, overlap: &str, run_key: Option<&str>) {
 
     let case = format!("{overlap}, run key {run_key:?}");
     assert!(failed(&first, ERROR), "{case}: {first:?}");
-    // Under `fail` it does not wait for the end of the task, and may meet it.
+    // Under `fail` the run does not wait for the task: it is refused while the task still runs.
     let refused = overlap == "fail" && failed(&next, "Lockstep.LockHeld");
     assert!(refused || next.ran(), "{case}: {next:?}");
     let count = if refused { 1 } else { 2 };
@@ -79,7 +79,7 @@ async fn the_task_of_a_lost_answer_is_stopped_before_another_run_starts() {
     .await;
 }
 
-/// A workflow that starts exclusive-run again when it fails.
+/// Returns a workflow that starts exclusive-run again when it fails.
 async fn retrying(stack: &Stack, input: &BatchInput) -> String {
     let started_by = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
     let input = input
@@ -92,7 +92,7 @@ async fn retrying(stack: &Stack, input: &BatchInput) -> String {
             "StateMachineArn": stack.output("ExclusiveRunStateMachineArn"),
             "Input": input.json(),
         },
-        // Longer than it takes to switch the habit off.
+        // The interval is longer than it takes to switch the habit off.
         "Retry": [{ "ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 3, "MaxAttempts": 2 }],
         "End": true
     });
@@ -122,7 +122,8 @@ async fn a_retry_of_the_caller_waits_for_the_task_of_the_lost_answer() {
     tokio::join!(of_caller(None), of_caller(Some("tick")));
 }
 
-/// A definition whose own state runs the batch for the seconds of its input, with the lock woven in.
+/// Returns a definition whose own state runs the batch for `seconds` of its input, with the lock
+/// woven in.
 fn woven(stack: &Stack, lock: &str, overlap: &str) -> Value {
     let definition = json!({ "QueryLanguage": "JSONata", "StartAt": "Report", "States": { "Report": {
         "Type": "Task",
@@ -157,7 +158,8 @@ fn woven(stack: &Stack, lock: &str, overlap: &str) -> Value {
     to_json(&filled)
 }
 
-/// The woven `states` as one state that is retried, as `ExclusiveStates.addRetry` of CDK makes it.
+/// Returns the woven `states` as one state with a retry, as `ExclusiveStates.addRetry` of CDK makes
+/// it.
 fn retried(states: &Value) -> Value {
     json!({ "QueryLanguage": "JSONata", "StartAt": "Exclusive", "States": { "Exclusive": {
         "Type": "Parallel",
@@ -175,7 +177,8 @@ async fn a_woven_workflow_waits_for_the_task_of_a_lost_answer() {
         let machine = stack.guarded(&woven(&stack, &lock, overlap)).await;
         stack.switch_on(LOST, &lock).await;
 
-        // Longer than the thirty seconds for which a failed workflow keeps its permit in any case.
+        // The batch outlasts the thirty seconds for which a failed workflow always keeps its
+        // permit.
         let first = stack
             .start_machine(&machine, &json!({ "seconds": seconds }))
             .await;
@@ -250,7 +253,7 @@ async fn starts_later(stack: &Stack, lock: &str, habit: Habit) {
     assert_eq!(stack.outcomes(lock).await, ["succeeded"]);
 }
 
-/// A run that yields continues without its permit, but this one has no task yet that could continue.
+/// A run that yields goes on without its permit. This run has no task yet that could go on.
 #[tokio::test]
 async fn a_run_that_yields_before_its_task_is_started_starts_none() {
     let (stack, lock) = (stack().await, unique("yields-early"));

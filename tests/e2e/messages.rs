@@ -1,4 +1,4 @@
-//! What people are told: the messages of events that call for action, as the subscribers of the topics get them.
+//! The messages of events that call for action, as the subscribers of the topics receive them.
 
 use crate::stack;
 use crate::support::at_work;
@@ -7,11 +7,11 @@ use lockstep_tests::stack::{Feed, Stack, now, unique, until};
 use lockstep_weave::{Options, weave};
 use serde_json::{Value, json};
 
-/// How long a message is waited for, in seconds.
+/// How long to wait for a message, in seconds.
 const WAIT: u64 = 15;
 
-/// The schema of custom notifications: only the description is required beside version and source.
-/// <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
+/// Returns the schema of custom notifications. Beside version and source, only the description is
+/// required. <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
 fn notification() -> Value {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "array", "items": text });
@@ -50,7 +50,8 @@ fn notification() -> Value {
     })
 }
 
-/// Checks that a subscriber has got `count` messages about `lock`, and no more of them later.
+/// Returns the `count` messages about `lock` that a subscriber receives. Checks that no further one
+/// follows.
 async fn messages(stack: &Stack, mailbox: &mut Feed, lock: &str, count: usize) -> Vec<Value> {
     let asked = now();
     let messages = mailbox.messages(stack, lock, count, WAIT).await;
@@ -62,7 +63,7 @@ async fn messages(stack: &Stack, mailbox: &mut Feed, lock: &str, count: usize) -
     messages
 }
 
-/// Checks that the mails about `lock` say what its `messages` say, once each, as lines of plain text.
+/// Checks that each of the `messages` about `lock` is mailed once, as lines of plain text.
 async fn mailed(stack: &Stack, mails: &mut Feed, lock: &str, messages: &[Value]) {
     let asked = now();
     let found = mails.mails(stack, lock, messages.len(), WAIT).await;
@@ -80,7 +81,7 @@ async fn mailed(stack: &Stack, mails: &mut Feed, lock: &str, messages: &[Value])
     assert_eq!(sent, expected);
 }
 
-/// The mail of a message: subject and text.
+/// Returns the subject and the text of the mail of a message.
 fn mail_of(message: &Value) -> (String, String) {
     let content = &message["content"];
     let title = content["title"].as_str().expect("a title");
@@ -93,7 +94,7 @@ fn mail_of(message: &Value) -> (String, String) {
     (title.chars().take(99).collect(), text)
 }
 
-/// The texts of a message, in the form of a custom notification.
+/// Returns title, description and next steps of a message. Checks that it is a custom notification.
 fn texts(message: &Value) -> (&str, &str, String) {
     let judged = jsonschema::validate(&notification(), message);
     assert!(judged.is_ok(), "{judged:?}: {message:#}");
@@ -344,7 +345,7 @@ async fn a_run_that_dies_is_not_a_failed_run_too() {
     stack.abort(&first.arn).await;
     stack.wait_free(&lock, 60).await;
 
-    // Where its task is stopped, that is a message of its own.
+    // A stop of its task is a message of its own.
     let recovered = format!("Lockstep Run Recovered: {lock}");
     let stopped = format!("Lockstep Run Stopped: {lock}");
     let told = mailbox.messages(&stack, &lock, 3, 5).await;

@@ -26,12 +26,14 @@ async fn work_that_succeeded_before_its_execution_was_aborted_is_not_done_again(
 
 async fn aborted(stack: &Stack, policy: &str) {
     let lock = unique("done-aborted");
-    // The container has ended with 0 and its execution waits for STOPPED: that is when it dies.
+    // The execution is aborted when the container has ended with 0 and the execution waits for
+    // STOPPED.
     stack.switch_on(Habit::StoppedLate(4), &lock).await;
     let input = keyed(stack, &lock, policy).seconds(1.0);
     let first = at_work(stack, &input).await;
     stack.wait_for(&lock, Event::End, 1, 20).await;
-    // Before, ECS has not noticed that the work is done, and takes the abort for what ended it.
+    // Before DEPROVISIONING, ECS does not know that the work is done, and records the abort as its
+    // end.
     stack.wait_task(&first.task, "DEPROVISIONING", 10).await;
     stack.abort(&first.arn).await;
     assert_eq!(stack.wait(&first.arn, 10).await.status, "ABORTED");
@@ -49,7 +51,7 @@ async fn work_that_succeeds_while_the_table_is_away_is_a_success() {
     tokio::join!(ends(one), ends(two), ends(three));
 }
 
-/// Longer than any number of retries of one release with pauses of half a minute at most.
+/// The outage is longer than all retries of one release, whose pauses are half a minute at most.
 #[tokio::test]
 #[ignore = "takes four minutes: make storm"]
 async fn work_that_succeeds_in_a_long_outage_is_a_success() {
@@ -72,7 +74,7 @@ async fn ends_in_outage(stack: &Stack, policy: &str, answer: TableAnswer, second
         .await
         .iter()
         .any(|fired| fired.mentioning == lock);
-    assert!(away, "{policy}: the functions felt no outage");
+    assert!(away, "{policy}: no call met the outage");
     assert!(ended.ran(), "{policy}: {ended:?}");
     is_duplicate(stack, &input, policy).await;
     stack.judge(&lock, &Expected::permits(1)).await;
@@ -101,7 +103,7 @@ async fn yielded(stack: &Stack, (limit, after): (&str, u32)) {
     assert_eq!(containers.len(), 1, "{limit}: {containers:?}");
 }
 
-/// The same run key is not run again: the work of its first run counts.
+/// Checks that another run under the same run key is a duplicate.
 async fn is_duplicate(stack: &Stack, input: &BatchInput, case: &str) {
     let again = stack.run(input, 60).await;
     assert_eq!(again.status, "SUCCEEDED", "{case}: {again:?}");

@@ -25,7 +25,7 @@ pub(crate) async fn view(stack: &Stack, request: Value) -> Value {
     answer.unwrap_or_else(|error| panic!("{request}: {error:?}"))
 }
 
-/// Makes `count` locks with the prefix `name`, which were granted once and are idle.
+/// Makes `count` idle locks with the prefix `name`. Each was granted and released once.
 async fn idle_locks(stack: &Stack, name: &str, count: usize) {
     let locks: Vec<_> = (0..count)
         .map(|number| format!("{name}/{number:03}"))
@@ -51,7 +51,7 @@ async fn idle_locks(stack: &Stack, name: &str, count: usize) {
     .await;
 }
 
-/// The locks with the prefix in all pages of the list, in this state or any.
+/// Returns the locks with the prefix from all pages of the list: those in `state`, or all.
 async fn listed(stack: &Stack, prefix: &str, state: Option<&str>) -> Vec<String> {
     let mut request = json!({ "act": "list", "prefix": prefix, "limit": 100 });
     if let Some(state) = state {
@@ -69,8 +69,8 @@ async fn listed(stack: &Stack, prefix: &str, state: Option<&str>) -> Vec<String>
     }
 }
 
-/// Sends the act with each `next` until all locks of the prefix are done. Counts those that it
-/// changed.
+/// Repeats the act with each `next` until all locks of the prefix are done. Returns how many locks
+/// it changed.
 async fn to_the_end(stack: &Stack, act: &str, mut fields: Value) -> u64 {
     let mut done = 0;
     loop {
@@ -132,7 +132,7 @@ async fn two_hundred_locks_are_paused_by_prefix_until_a_time_and_resumed_by_it()
     );
 }
 
-/// Waits until the history of each of the 200 locks has the end of its pause.
+/// Waits until the history shows the end of the pause of each of the 200 locks.
 async fn until_resumed(stack: &Stack, prefix: &str) {
     until("resumption", 150, async || {
         let mut request = json!({ "act": "history", "prefix": prefix, "limit": 100 });
@@ -286,13 +286,13 @@ async fn a_tick_that_is_forgotten_runs_once_more_although_its_lock_rests() {
     assert!(stack.run(&input, 30).await.ran());
     let containers = stack.containers(&lock, 60).await;
     assert_eq!(containers.len(), 2, "{containers:?}");
-    // Two successes under one run key are what the operator asked for.
+    // The operator asked for two successes under one run key.
     let found = Expected::permits(1).violations(&containers);
     let twice = matches!(found[..], [Violation::SucceededTwice { .. }]);
     assert!(twice, "{found:?}");
 }
 
-/// Alone, as no other lock may begin paused.
+/// Runs alone, because the pause also closes the new locks of other tests.
 #[tokio::test]
 async fn a_pause_of_all_locks_holds_for_a_batch_that_has_never_run() {
     let _alone = alone().await;
@@ -327,7 +327,7 @@ async fn view_refuses_to_write() {
     assert!(refused.message.contains("view only reads"), "{refused:?}");
 }
 
-/// The events come from EventBridge through its rule into the log group, which view reads.
+/// A rule of EventBridge writes the events to the log group that view reads.
 #[tokio::test]
 async fn starts_that_got_no_permit_are_in_the_history_and_count_until_the_next_grant() {
     let (stack, lock) = (stack().await, unique("not-started"));

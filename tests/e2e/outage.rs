@@ -1,7 +1,7 @@
-//! The table is away for some leases while batches work. None of them is ended for it: neither by the
-//! runs that ask meanwhile and right after, nor by the sweep.
+//! The table is away for some leases while batches work. No batch is ended for it: neither by the
+//! runs that ask during the outage and right after it, nor by the sweep.
 //!
-//! `LOCKSTEP_BATCHES` says how many batches work; default 6, and 60 in `make storm`.
+//! `LOCKSTEP_BATCHES` sets how many batches work; the default is 6, and 60 in `make storm`.
 
 use crate::support::connect;
 use lockstep::config::variable;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 const LEASE_SECONDS: u32 = 6;
 
-/// So many containers are started at once.
+/// How many containers start at once.
 const AT_ONCE: usize = 10;
 
-/// How long others ask and sweep after the table is back.
+/// How long other runs ask, and the sweep runs, after the table is back.
 const AFTER_SECONDS: u32 = 12;
 
 fn batches(default: usize) -> usize {
@@ -43,7 +43,8 @@ async fn no_outage_ends_one_of_sixty_batches() {
     }
 }
 
-/// An outage of so many leases, with `count` batches at work, each under a lock of its own.
+/// Takes the table away for `leases` leases while `count` batches work, each under a lock of its
+/// own.
 async fn survives(stack: &Stack, count: usize, answer: TableAnswer, leases: u32) {
     let outage = leases * LEASE_SECONDS;
     let prefix = unique("away");
@@ -85,7 +86,7 @@ async fn survives(stack: &Stack, count: usize, answer: TableAnswer, leases: u32)
         "figure: {answer:?} for {leases} leases: {} of {count} batches were ended",
         cut.len()
     );
-    assert!(let_in.is_empty(), "let in beside a batch: {let_in:?}");
+    assert!(let_in.is_empty(), "granted beside a batch: {let_in:?}");
     assert!(cut.is_empty(), "{answer:?} for {leases} leases: {named:?}");
     for waiter in stack.wait_all(&queued, 240).await {
         assert!(waiter.ran(), "{waiter:?}");
@@ -105,8 +106,8 @@ fn input(stack: &Stack, lock: &str) -> BatchInput {
     input.with("leaseSeconds", LEASE_SECONDS)
 }
 
-/// Asks for each lock in turn, four times a second, and sweeps every two seconds. Answers the locks
-/// that were given to an asker.
+/// Asks for each lock in turn, four times a second, and sweeps every two seconds, until `end`.
+/// Returns the locks that were granted to an asker.
 async fn asks(stack: &Stack, locks: &[String], end: u64) -> Vec<String> {
     let ask = async {
         let mut let_in = Vec::new();
@@ -117,7 +118,7 @@ async fn asks(stack: &Stack, locks: &[String], end: u64) -> Vec<String> {
             let holder = format!("asker-{number}");
             let request = json!({ "lock": lock, "holder": holder, "leaseSeconds": 3 });
             let acquire = stack.output("AcquireLockFunctionArn");
-            // An error is as good as a skip: what an asker may not do is end a batch, or get in.
+            // An error counts as a skip. An asker must neither end a batch nor be granted its lock.
             let answer = stack.invoke(acquire, &request).await;
             if answer.is_ok_and(|answer| answer["status"] == "granted") {
                 let_in.push(lock.clone());

@@ -1,4 +1,4 @@
-//! What the caller gives reaches the batch, and what the batch gives reaches the caller.
+//! What the caller passes reaches the batch, and what the batch returns reaches the caller.
 
 use crate::support::at_work;
 use crate::{ran_alone, ran_alone_but_stopped, stack};
@@ -19,7 +19,7 @@ async fn a_failing_batch_fails_the_execution_with_its_own_error_and_frees_the_lo
     ran_alone(&stack, &lock, 2).await;
 }
 
-/// runTask.sync succeeds with a task whose containers exited with 0, however it came to its end.
+/// runTask.sync succeeds if the containers of a task exited with 0, whatever stopped the task.
 #[tokio::test]
 async fn a_batch_that_is_stopped_and_exits_with_zero_has_not_succeeded() {
     let (stack, lock) = (stack().await, unique("scaled-in"));
@@ -47,10 +47,10 @@ async fn the_callers_overrides_reach_the_task_and_its_output_comes_back_unchange
     let (stack, lock) = (stack().await, unique("pass"));
     let mut input = stack
         .batch_input(&lock)
-        // The container beside it ends first, also where it starts late.
+        // Long enough for the side container to end first, even if it starts late.
         .seconds(4.0)
         .env("REPORT_FORMAT", "csv")
-        // The caller may not choose these: what Lockstep says wins.
+        // The caller may not choose these two: the values of Lockstep win.
         .env("LOCKSTEP_FENCING_TOKEN", "1")
         .env("BATCH_ECHO", "[A-Z]");
     let task = input.run_task();
@@ -126,7 +126,7 @@ async fn last_token(stack: &Stack, lock: &str) -> u64 {
     token.parse().expect("a whole number")
 }
 
-/// The output of the same task without Lockstep around it.
+/// Runs the same task without Lockstep, and returns its output.
 async fn bare_run(stack: &Stack, run_task: &Value) -> Value {
     let mut arguments = run_task.clone();
     arguments["Group"] = "bare".into();

@@ -1,4 +1,4 @@
-//! Waiting for a turn: its order, its bounds of places and time, and waiters that leave at the moment of
+//! The queue: its order, its bounds of length and time, and waiters that leave at the moment of
 //! their turn.
 
 use crate::support::{at_work, in_queue, runs_after};
@@ -101,7 +101,7 @@ async fn a_waiting_state_that_times_out_keeps_its_place_and_gets_its_turn() {
 #[tokio::test]
 async fn two_permits_are_handed_on_one_by_one() {
     let (stack, lock) = (stack().await, unique("pair"));
-    // Long enough for three more to be in the queue, on a busy machine too.
+    // Long enough for three more runs to enter the queue, also on a busy machine.
     let input = stack.batch_input(&lock).seconds(15.0).with("permits", 2);
     let mut arns = stack.start_all(&vec![input.clone().queued(); 2]).await;
     stack.wait_for(&lock, Event::Start, 2, 30).await;
@@ -121,14 +121,14 @@ async fn two_permits_are_handed_on_one_by_one() {
 async fn a_run_does_not_ask_for_its_lock_before_its_time() {
     let (stack, lock) = (stack().await, unique("later"));
     let input = stack.batch_input(&lock).seconds(0.3);
-    // Whole seconds: the state waits until a time that has no parts of them.
+    // A time without a fraction of a second: the Wait state waits until a whole second.
     let at = now() / 1000 * 1000 + 5000;
     let time = lockstep::domain::Timestamp::from_millis(at);
     let later = input
         .clone()
         .with("notBefore", lockstep::domain::rfc3339(time));
     let waits = stack.start(&later).await;
-    // Until then the lock is anybody's.
+    // Until then the lock is free for other runs.
     assert!(stack.run(&input, 20).await.ran());
     assert!(stack.wait(&waits, 30).await.ran());
     let runs = runs(&ran_alone(&stack, &lock, 2).await);
@@ -196,7 +196,11 @@ async fn a_waiter_gives_up_after_its_time() {
     assert_eq!(strict.error, "Lockstep.LockHeld", "{strict:?}");
     assert!(strict.cause.contains("gave up waiting"), "{strict:?}");
 
-    assert_eq!(stack.waiting(&lock).await, 0, "who gave up left");
+    assert_eq!(
+        stack.waiting(&lock).await,
+        0,
+        "a run that gives up leaves the queue"
+    );
     let items = stack.items(&lock).await;
     let left = items
         .iter()
@@ -207,11 +211,11 @@ async fn a_waiter_gives_up_after_its_time() {
     ran_alone_but_stopped(&stack, &lock, 1, &[&first.arn]).await;
 }
 
-/// When the waiter in front leaves, in milliseconds from the end of the holder's work.
+/// When the waiter in front leaves, in milliseconds after the end of the holder's work.
 const MOMENTS: [i64; 6] = [-200, 0, 150, 300, 500, 800];
 
-/// How long a waiting run may be left beside a free lock: far less than its own interval of five
-/// minutes.
+/// How long a waiter may be left beside a free lock. The interval at which a waiter asks again is
+/// far longer: five minutes.
 const LEFT_SECONDS: u64 = 45;
 
 #[tokio::test]

@@ -16,7 +16,7 @@ async fn a_redrive_within_the_stop_timeout_waits_for_the_old_container() {
     );
 }
 
-/// The batch ignores SIGTERM, so that its container works for ten seconds after the abort.
+/// The batch ignores SIGTERM, so its container works for ten seconds after the abort.
 async fn redriven(stack: &Stack, after: u64, habits: &[Habit]) {
     let lock = unique("redriven");
     for habit in habits {
@@ -28,7 +28,7 @@ async fn redriven(stack: &Stack, after: u64, habits: &[Habit]) {
     stack.abort(&first.arn).await;
     pause(after).await;
     stack.redrive(&first.arn).await;
-    // A describe that lags shows the abort for a while.
+    // A DescribeExecution that lags still shows the abort for a while.
     pause(4_000).await;
     let ended = stack.wait(&first.arn, 120).await;
     assert!(ended.ran(), "redriven after {after} ms: {ended:?}");

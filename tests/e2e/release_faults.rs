@@ -1,4 +1,4 @@
-//! A release that goes wrong: whatever happens to it, the next waiter runs.
+//! Whatever happens to a release, the next waiter runs.
 
 use crate::support::{at_work, connect, in_queue, runs_after};
 use crate::{ran_alone, stack};
@@ -52,7 +52,8 @@ async fn a_release_that_fails_three_times_is_tried_again_until_it_works() {
     assert_eq!(ending(&entry).0, RunOutcome::Succeeded, "{entry:?}");
 }
 
-/// An error that is not tried again stands for one that outlasts all retries, which take minutes.
+/// The error is one that no state retries. It stands for an error that outlasts all retries, which
+/// would take minutes.
 #[tokio::test]
 async fn a_release_that_never_works_fails_the_run_and_its_end_frees_the_lock() {
     let (stack, lock) = (connect().await, unique("never"));
@@ -70,7 +71,7 @@ async fn a_release_that_never_works_fails_the_run_and_its_end_frees_the_lock() {
     ran_alone(&stack, &lock, 2).await;
     let entry = stack.whole_entry(&lock, first.token, 10).await;
     let (outcome, evidence) = ending(&entry);
-    // Its container had exited with 0.
+    // The container had exited with 0.
     assert_eq!(outcome, RunOutcome::Succeeded, "{entry:?}");
     assert!(evidence.contains(&ended.status), "{evidence}");
 }

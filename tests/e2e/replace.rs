@@ -1,4 +1,4 @@
-//! A run that asks for the place of the one that holds the lock.
+//! Runs that replace the holder of a lock.
 
 use crate::support::at_work;
 use crate::{ran_alone, ran_alone_but_stopped, stack};

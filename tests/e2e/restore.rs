@@ -21,15 +21,17 @@ async fn after_a_restore_of_a_paused_lock_no_run_starts_beside_another() {
     stack.restore(&lock, backup).await;
     stack.pause_lock(&lock, "restored from a backup").await;
 
-    // Without the pause it would find the revived holder dead, and start beside the run that the table does not know.
+    // Without the pause, this run would find the revived holder dead, and start beside the run that
+    // the table does not know.
     let asks = stack.start(&input.clone().queued()).await;
 
-    // The table does not know its grant: its next heartbeat says so, and its work is stopped.
+    // The table does not know the grant of this run: its next heartbeat answers LeaseLost, and its
+    // work is stopped.
     let cut = stack.wait(&unknown, 40).await;
     assert_eq!(cut.error, "Lockstep.LeaseLost", "{cut:?}");
     let task = &runs(&records)[1].task;
     stack.wait_task(task, "STOPPED", 60).await;
-    // The run of the backup holds the lock again, and has ended long since.
+    // The run of the backup holds the lock again, although it has ended.
     sweep_until_free(&stack, &lock).await;
     let started = stack.records(&lock).await;
     let starts = started.iter().filter(|line| line.event == Event::Start);

@@ -1,5 +1,5 @@
-//! Functions that are older than the definition that calls them: a stack was rolled back, or the workflow of
-//! a long run came with the next version.
+//! Functions that are older than the definition that calls them: the stack was rolled back, or a
+//! long run was started by the next version.
 
 use crate::stack;
 use crate::support::in_queue;
@@ -7,7 +7,8 @@ use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{Event, Stack, unique};
 use serde_json::{Value, json};
 
-/// Adds a field that no function knows to each request of `functions` in a definition. Returns how many.
+/// Adds a field that no function knows to each request to `functions` in a definition. Returns the
+/// number of these requests.
 fn extend(definition: &mut Value, functions: &[&str]) -> usize {
     let mut count = 0;
     let is_theirs = |value: &Value| {

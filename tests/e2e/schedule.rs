@@ -1,4 +1,4 @@
-//! The example of an EventBridge schedule, deployed with sam as its head says.
+//! The example of an EventBridge schedule, deployed with sam as the head of its file says.
 
 use crate::{ran_alone, stack};
 use lockstep::domain::{Timestamp, rfc3339};
@@ -7,7 +7,7 @@ use lockstep_tests::stack::{Event, Stack, now, unique};
 #[tokio::test]
 async fn a_scheduled_tick_runs_under_the_schedules_run_key() {
     let (stack, lock) = (stack().await, unique("scheduled"));
-    // Whole seconds, and far enough for the deployment to be over.
+    // A time in whole seconds, twenty seconds ahead: the deployment is over by then.
     let at = rfc3339(Timestamp::from_millis((now() / 1000 + 20) * 1000));
     let at = at.trim_end_matches('Z');
     deploy(&stack, &lock, at).await;
@@ -30,7 +30,7 @@ async fn a_scheduled_tick_runs_under_the_schedules_run_key() {
     ran_alone(&stack, &lock, 1).await;
 }
 
-/// The one run of `lock`, once it has ended.
+/// Waits until the one run of `lock` has ended, and returns its item.
 async fn ended_run(stack: &Stack, lock: &str) -> lockstep_tests::stack::Item {
     for _ in 0..100 {
         let items = stack.items(lock).await;

@@ -1,12 +1,12 @@
-//! Workflows of many shapes, without an edit, as the work of exclusive-run: what comes of each is what
-//! comes of it without a lock.
+//! Workflows of many shapes as the work of exclusive-run, without an edit. Each ends as it does
+//! without a lock.
 
 use crate::stack;
 use futures_util::future::join_all;
 use lockstep_tests::stack::{Ended, Stack, unique};
 use serde_json::{Value, json};
 
-/// A definition of a user's own, and its input.
+/// A definition as a user writes it, and its input.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) definition: Value,
@@ -29,8 +29,9 @@ fn jsonpath(states: Value) -> Value {
     json!({ "StartAt": "First", "States": states })
 }
 
-/// A call of release-lock for a grant that was never given: a function that answers, and one that
-/// refuses. It is called by its name, because a call by ARN would be taken for one of a guard.
+/// Returns a call of release-lock for a grant that does not exist; the payload decides whether the
+/// function answers or refuses. The call names the function, because a call by ARN would count as
+/// one of a guard.
 fn call(stack: &Stack, payload: &Value) -> Value {
     json!({ "First": {
         "Type": "Task",
@@ -41,7 +42,7 @@ fn call(stack: &Stack, payload: &Value) -> Value {
     } })
 }
 
-/// The name of release-lock.
+/// Returns the name of release-lock.
 pub(crate) fn function_name(stack: &Stack) -> &str {
     let arn = stack.output("ReleaseLockFunctionArn");
     arn.rsplit(':').next().unwrap_or(arn)
@@ -168,8 +169,8 @@ fn guarded(lock: &str, machine: &str, input: &Value) -> Value {
     json!({ "lock": lock, "work": { "startExecution": start } })
 }
 
-/// What a caller sees of an end. The cause of a failed expression names an event of the history by its number, which
-/// the states of the lock change.
+/// Returns what a caller sees of an ended execution. The cause of a failed expression names a
+/// history event by its number. The number is left out, because the states of the lock change it.
 pub(crate) fn seen(ended: &Ended) -> (&str, &Value, &str, String) {
     let mut parts = ended.cause.split("(entered at the event id #");
     let first = parts.next().unwrap_or_default().to_owned();

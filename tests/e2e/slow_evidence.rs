@@ -1,4 +1,4 @@
-//! Evidence that takes long does not keep the sweep from other locks.
+//! Slow evidence about one lock does not keep the sweep from other locks.
 
 use crate::stack;
 use lockstep::domain::LockKey;
@@ -6,10 +6,10 @@ use lockstep::store::shard;
 use lockstep_tests::stack::{Habit, Stack, now, pause, unique};
 use serde_json::{Value, json};
 
-/// As many holders as permits, each of them silent.
+/// How many silent holders the crowded lock has: one for each permit.
 const STALE: usize = 25;
 
-/// Describing one of their executions takes so long.
+/// How long DescribeExecution of one of these holders takes.
 const SLOW_SECONDS: u32 = 3;
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn a_dead_holder_is_freed_within_two_sweeps_beside_many_slow_stale_ones() 
     let holder = waiting(&stack, &dead, 1).await.remove(0);
     holds(&stack, &dead, &holder, 1).await;
     stack.abort(&holder).await;
-    // Every lease is over, and the crowd's for longer.
+    // Every lease has expired, and those of the crowd first.
     pause(7_000).await;
 
     let slow = Habit::Slow("DescribeExecution", SLOW_SECONDS);
@@ -60,7 +60,8 @@ fn key(lock: &str) -> LockKey {
     LockKey::new(lock).expect("a lock's name")
 }
 
-/// Executions of exclusive-run for `lock` that wait for a time far away, and so hold nothing yet.
+/// Starts executions of exclusive-run for `lock` that wait an hour for their `notBefore`, and so
+/// hold nothing yet.
 async fn waiting(stack: &Stack, lock: &str, count: usize) -> Vec<String> {
     let time = lockstep::domain::Timestamp::from_millis(now() + 3_600_000);
     let input = stack.batch_input(lock);
@@ -68,7 +69,7 @@ async fn waiting(stack: &Stack, lock: &str, count: usize) -> Vec<String> {
     stack.start_all(&vec![input; count]).await
 }
 
-/// A grant of three seconds to a holder that will not renew it.
+/// Grants `lock` for three seconds to a holder that does not renew it.
 async fn holds(stack: &Stack, lock: &str, holder: &str, permits: usize) {
     let request = json!({
         "lock": lock, "holder": holder, "permits": permits,

@@ -1,8 +1,9 @@
-//! A soak: hundreds of runs of mixed kinds, while executions, containers, tasks, functions, events and the
-//! table fail at random. What counts is what the containers did, and that nothing is left.
+//! A soak test: hundreds of runs of mixed kinds, while executions, containers, tasks, functions,
+//! events and the table fail at random. The test judges what the containers did, and that nothing
+//! is left in the table.
 //!
-//! `LOCKSTEP_RUNS` says how many runs (default 500), `LOCKSTEP_SEED` which random choices. The choices
-//! repeat; what they meet does not, for the machine's own times are in it.
+//! `LOCKSTEP_RUNS` sets how many runs there are (default 500), and `LOCKSTEP_SEED` the random
+//! choices. A seed repeats the choices, but not the timing of the machine.
 
 use crate::support::{alone, connect};
 use fastrand::Rng;
@@ -32,10 +33,10 @@ struct Soak {
     rng: Rng,
     prefix: String,
     kinds: Vec<Kind>,
-    /// The machine of workflows that call the functions themselves.
+    /// The state machine of workflows that call the functions themselves.
     own: String,
     started: Vec<String>,
-    /// Whose work was stopped from outside.
+    /// Holders whose work was stopped from outside.
     stopped: BTreeSet<String>,
     acts: BTreeMap<&'static str, usize>,
 }
@@ -126,7 +127,7 @@ impl Soak {
         self.started.push(self.stack.start(&input).await);
     }
 
-    /// One thing goes wrong.
+    /// Makes one thing go wrong, chosen at random.
     async fn act(&mut self) {
         let lock = self.kinds[self.rng.usize(..LOCKS)].lock.clone();
         let functions = [
@@ -149,7 +150,7 @@ impl Soak {
                 let Some(task) = self.running_task(&lock).await else {
                     return;
                 };
-                // One that ends meanwhile has no container to kill.
+                // A task that has ended meanwhile has no container to kill.
                 let killed = self.stack.try_kill_container(&task.0).await;
                 if killed {
                     "containers killed"
@@ -188,7 +189,7 @@ impl Soak {
         *self.acts.entry(act).or_default() += 1;
     }
 
-    /// A task of `lock` that runs, and its holder.
+    /// Returns a running task of `lock`, and its holder.
     async fn running_task(&mut self, lock: &str) -> Option<(String, String)> {
         let tasks = self.stack.tasks(&format!("\"{lock}\"")).await;
         let running: Vec<_> = tasks
@@ -205,7 +206,8 @@ impl Soak {
         Some((arn, holder["value"].as_str()?.to_owned()))
     }
 
-    /// Nothing goes wrong any more, and everything comes to its end.
+    /// Removes all faults, waits for every execution, and sweeps until no lock is held or waited
+    /// for.
     async fn settle(&self) {
         self.stack.clear_faults().await;
         self.stack.wait_all(&self.started, 240).await;
@@ -262,7 +264,7 @@ impl Soak {
         let refused = statuses
             .keys()
             .any(|status| status.contains("InvalidRequest"));
-        assert!(!refused, "a run that never was: {statuses:?}");
+        assert!(!refused, "an invalid request was sent: {statuses:?}");
         eprintln!(
             "figure: soak of {} runs in {} s: {containers} containers, {succeeded} succeeded; \
              executions {statuses:?}; {:?}; overlaps, second successes, live runs stopped, locks and side \

@@ -7,7 +7,7 @@ use lockstep_tests::judge::Expected;
 use lockstep_tests::stack::{BatchInput, Stack, unique};
 use serde_json::{Value, json};
 
-/// The execution that `start` has started again, by its ARN.
+/// Starts a run of `lock` again with the act `start`. Returns the ARN of the new execution.
 async fn start_again(stack: &Stack, lock: &str, more: Value) -> String {
     let mut request = more;
     request["lock"] = json!(lock);
@@ -89,14 +89,15 @@ async fn a_scheduled_time_that_has_succeeded_is_run_again_by_its_run_key_only() 
     assert_eq!(acts, ["started", "forgotten"], "{history}");
 }
 
-/// The input that Step Functions has of an execution.
+/// Returns the input of an execution.
 async fn input_of(stack: &Stack, execution: &str) -> Value {
     let call = stack.sfn.describe_execution().execution_arn(execution);
     let seen = call.send().await.expect("an execution");
     serde_json::from_str(seen.input().expect("an input")).expect("JSON")
 }
 
-/// Creates a schedule of exclusive-run that never ticks here, or changes it with the method `PUT`.
+/// Creates a schedule of exclusive-run that does not fire here, or changes it with the method
+/// `PUT`.
 async fn put_schedule(stack: &Stack, method: &str, name: &str, input: &BatchInput) {
     let key = "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>";
     let input = input.clone().with("runKey", key);

@@ -1,4 +1,4 @@
-//! Hundreds of executions at once on one lock. `LOCKSTEP_STORM` says how many; default 500.
+//! Hundreds of executions at once on one lock. `LOCKSTEP_STORM` sets how many; the default is 500.
 
 use crate::support::{alone, connect};
 use lockstep::config::variable;
@@ -13,7 +13,8 @@ fn size() -> usize {
     given.unwrap_or(500)
 }
 
-/// The stack, functions whose requests are counted, and the wire that counts them.
+/// Returns the stack, functions whose requests to DynamoDB are counted, and the wire that counts
+/// them.
 async fn counted() -> (Stack, Functions, Wire) {
     let stack = connect().await;
     let wire = Wire::to(stack.setting("AWS_ENDPOINT_URL_DYNAMODB")).await;
@@ -106,7 +107,7 @@ fn token(answer: &Value) -> u64 {
     token.unwrap_or_else(|| panic!("no grant in {answer}"))
 }
 
-/// The ticket of each waiter, by its execution.
+/// Returns the ticket of each waiter by its execution ARN.
 pub(crate) async fn tickets(stack: &Stack, lock: &str) -> BTreeMap<String, i64> {
     let item = stack.lock_item(lock).await.expect("a record");
     let queue = item["queue"].as_m().expect("a queue").clone();

@@ -6,10 +6,11 @@ pub(crate) use lockstep_tests::stack::{at_work, in_queue};
 use std::ops::Deref;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Tests run beside each other, but a storm leaves no room for another test's heartbeats.
+/// Held shared by most tests, and alone by a storm, which leaves no room for other tests'
+/// heartbeats.
 static ROOM: RwLock<()> = RwLock::const_new(());
 
-/// The stack, for a test that others run beside.
+/// The stack, for a test that runs beside others.
 pub(crate) struct Shared {
     stack: Stack,
     _room: RwLockReadGuard<'static, ()>,
@@ -30,12 +31,12 @@ pub(crate) async fn stack() -> Shared {
     }
 }
 
-/// Until what it answers is dropped, no test runs that asked for [`stack`].
+/// Waits until no test runs that asked for [`stack`]. Such tests wait until the guard is dropped.
 pub(crate) async fn alone() -> RwLockWriteGuard<'static, ()> {
     ROOM.write().await
 }
 
-/// The stack, for a test that minds no storm, or makes one.
+/// Connects to the stack, for a test that a storm does not disturb or that makes one.
 pub(crate) async fn connect() -> Stack {
     match Stack::connect().await {
         Ok(stack) => stack,
@@ -43,7 +44,7 @@ pub(crate) async fn connect() -> Stack {
     }
 }
 
-/// Waits until the execution `arn` has run. Tells how long after `since` its container began.
+/// Waits until the execution `arn` has run. Prints how long after `since` its container started.
 pub(crate) async fn runs_after(stack: &Stack, what: &str, lock: &str, arn: &str, since: u64) {
     let ended = stack.wait(arn, 60).await;
     assert!(ended.ran(), "{ended:?}");
@@ -52,26 +53,27 @@ pub(crate) async fn runs_after(stack: &Stack, what: &str, lock: &str, arn: &str,
     eprintln!("figure: {what}: the next container starts {millis} ms after it");
 }
 
-/// The lock has no holder in the end, and it can be used.
+/// Waits until the lock has no holder, and checks that another run of it succeeds.
 pub(crate) async fn is_usable(stack: &Stack, input: &BatchInput) {
     stack.wait_free(input.lock(), 30).await;
     let ended = stack.run(&input.clone().seconds(0.2), 30).await;
     assert!(ended.ran(), "{ended:?}");
 }
 
-/// The one execution that ran, and the others.
+/// Returns the one execution that ran, and the others.
 pub(crate) fn one_that_ran(all: Vec<Ended>) -> (Ended, Vec<Ended>) {
     let (mut ran, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Ended::ran);
     assert_eq!(ran.len(), 1, "{ran:?} ran, not {others:?}");
     (ran.remove(0), others)
 }
 
-/// The containers of `lock` ran `count` times, never two at once, and none of them was stopped.
+/// Checks that `count` containers of `lock` ran, never two at once, and that none was stopped.
 pub(crate) async fn ran_alone(stack: &Stack, lock: &str, count: usize) -> Vec<Record> {
     ran_alone_but_stopped(stack, lock, count, &[]).await
 }
 
-/// As [`ran_alone`], where the work of the executions `stopped` may have been stopped.
+/// Checks the same as [`ran_alone`], but the work of the executions `stopped` may have been
+/// stopped.
 pub(crate) async fn ran_alone_but_stopped(
     stack: &Stack,
     lock: &str,

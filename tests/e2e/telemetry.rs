@@ -1,6 +1,4 @@
-//! What the functions log.
-//!
-//! Lockstep's own events reach a rule on source `lockstep`.
+//! What the functions log, and which events of Lockstep a rule on source `lockstep` receives.
 
 use crate::operate::{operate, view};
 use crate::stack;
@@ -8,7 +6,7 @@ use crate::support::{at_work, in_queue, runs_after};
 use lockstep_tests::stack::{Stack, now, unique, until};
 use serde_json::{Value, json};
 
-/// The lines of a function's log that name `lock`.
+/// Returns the lines of a function's log that name `lock`.
 pub(crate) async fn lines(stack: &Stack, function: &str, lock: &str) -> Vec<Value> {
     let group = format!("/aws/lambda/lockstep-{function}");
     let ask = json!({ "logGroupName": group, "filterPattern": format!("{lock:?}") });
@@ -81,7 +79,7 @@ async fn operators_see_and_their_functions_log_no_task_token_and_no_environment(
     }
     shown.push(view(&stack, json!({ "act": "history", "lock": lock })).await);
 
-    // What must not show is there to be shown.
+    // Checks that task tokens and environment exist. Otherwise the checks below could not fail.
     assert_eq!(items.matches("sealed:").count(), 2, "{items}");
     let events = stack.history(&first.arn).await;
     let started = events[0].execution_started_event_details();
@@ -136,7 +134,8 @@ async fn a_rule_gets_what_became_of_runs_with_lock_holder_reason_and_advice() {
     }
 }
 
-/// On one event bus, a rule of the stack knows the events of its own lock table, and takes those that name none.
+/// Where stacks share an event bus, the rules of a stack take the events of its own lock table and
+/// those that name no table.
 #[tokio::test]
 async fn the_events_of_another_stack_reach_neither_the_topic_nor_the_log() {
     let (stack, lock) = (stack().await, unique("neighbour"));

@@ -6,7 +6,7 @@ use lockstep::domain::{Timestamp, rfc3339};
 use lockstep_tests::stack::{Ended, Event, Stack, now, pause, unique, until};
 use serde_json::{Value, json};
 
-/// The `at` expression of a schedule, some seconds from now, and its time.
+/// Returns the `at` expression of a schedule some seconds from now, and its time.
 fn soon(seconds: u64) -> (String, String) {
     let time = rfc3339(Timestamp::from_millis((now() / 1000 + seconds) * 1000));
     let time = time.trim_end_matches('Z');
@@ -31,7 +31,7 @@ async fn describe(stack: &Stack, machine: &str) -> (String, Option<String>) {
     (described.definition, described.revision_id)
 }
 
-/// Executions of a state machine, newest first.
+/// Returns the executions of a state machine, newest first, each with its end.
 async fn executions(stack: &Stack, machine: &str) -> Vec<(String, Ended)> {
     let list = stack.sfn.list_executions().state_machine_arn(machine);
     let list = list.send().await.expect("executions").executions;
@@ -43,7 +43,8 @@ async fn executions(stack: &Stack, machine: &str) -> Vec<(String, Ended)> {
     all
 }
 
-/// What the role and the target of the schedule were, and what the steps of docs/ways/whole-workflow.md make of them.
+/// Deploys the workflow with a schedule of its own, and then as docs/ways/whole-workflow.md guards
+/// it.
 #[tokio::test]
 async fn a_whole_workflow_is_guarded_by_three_edits_and_none_of_its_own() {
     let stack = stack().await;
@@ -114,7 +115,7 @@ async fn a_woven_workflow_that_a_schedule_has_started_skips_a_start_by_hand() {
     assert_eq!(stack.outcomes(&lock).await, ["succeeded"]);
 }
 
-/// The key of the one run of `lock`.
+/// Returns the run key of the one run of `lock`.
 async fn run_key(stack: &Stack, lock: &str) -> String {
     let items = stack.items(lock).await;
     let keys = items.iter().filter_map(|item| item["sk"].as_s().ok());
@@ -166,7 +167,8 @@ async fn of_two_schedules_on_one_lock_one_runs_at_a_time() {
         .await;
 
     stack.wait_for(&lock, Event::End, 1, 90).await;
-    // A delta that came second was skipped; a full import that came second waits for its turn.
+    // Either may come first. A delta that comes second is skipped; a full import that comes second
+    // waits for its turn.
     until("a free lock", 40, async || {
         stack.held(&lock).await == 0 && stack.waiting(&lock).await == 0
     })
@@ -181,7 +183,7 @@ async fn of_two_schedules_on_one_lock_one_runs_at_a_time() {
     ran_alone(&stack, &lock, outcomes.len()).await;
 }
 
-/// The workflows of workflows.yaml, whose role has the one policy that docs/ways shows.
+/// Deploys workflows.yaml, whose role has the one policy that docs/ways shows. Returns its outputs.
 async fn workflows(stack: &Stack, what: &str) -> std::collections::HashMap<String, String> {
     let parameters = [
         ("ClusterArn", stack.fixture("ClusterArn")),
@@ -241,7 +243,7 @@ async fn tells_held_from_failed(stack: &Stack, machine: &str) {
     assert!(failed.cause.contains("ExitCode"), "{failed:?}");
 }
 
-/// The error then has no description of an execution in its Cause.
+/// The Cause of such an error contains no description of an execution.
 #[tokio::test]
 async fn a_run_that_could_not_be_started_is_a_failure_and_no_held_lock() {
     let stack = stack().await;
@@ -294,7 +296,7 @@ async fn locks_each_item(stack: &Stack, machine: &str) {
     }
 }
 
-/// StopExecution is among the rights: a caller that is stopped takes its run with it.
+/// StopExecution is among the rights: stopping the caller stops its run.
 async fn stops_what_it_called(stack: &Stack, machine: &str) {
     let lock = unique("stops");
     let caller = stack.start_machine(machine, &json!({ "lock": lock })).await;

@@ -1,4 +1,4 @@
-//! A whole workflow of the user's as the work: its own output and failures, one at a time, and every way
+//! A user's workflow as the work of a run: its output, its failures, the exclusion, and every way
 //! to die.
 
 use crate::storm::tickets;
@@ -11,7 +11,7 @@ use lockstep_tests::stack::{
 };
 use serde_json::{Value, json};
 
-/// The input of a run whose workflow runs the batch.
+/// Returns the input of a run whose workflow runs the batch.
 async fn input(stack: &Stack, lock: &str) -> BatchInput {
     let machine = stack.guarded_machine().await;
     in_workflow(stack, lock, &machine, 0.5)
@@ -22,7 +22,7 @@ fn in_workflow(stack: &Stack, lock: &str, machine: &str, seconds: f64) -> BatchI
     batch.in_workflow(machine)
 }
 
-/// The execution that does the work of the run with `token`.
+/// Returns the ARN of the execution that does the work of the run with `token`.
 fn child(input: &BatchInput, lock: &str, token: u64) -> String {
     let machine = input.json()["work"]["startExecution"]["StateMachineArn"].as_str();
     let execution = machine
@@ -32,7 +32,8 @@ fn child(input: &BatchInput, lock: &str, token: u64) -> String {
     format!("{execution}:lockstep-{lock}-{token}-0")
 }
 
-/// Its execution in exclusive-run, and a run at work for long under it.
+/// Starts a run that works for a minute. Returns the input of a short run on its lock, and the run
+/// at work.
 async fn long(stack: &Stack, lock: &str) -> (BatchInput, lockstep_tests::stack::AtWork) {
     let machine = stack.guarded_machine().await;
     let first = in_workflow(stack, lock, &machine, 60.0);
@@ -107,7 +108,8 @@ async fn a_workflow_that_exclusive_run_may_not_start_fails_and_frees_the_lock() 
     stack.wait_free(&lock, 30).await;
 }
 
-/// The result of the state that waits for it has input and output, and its error has a catcher of its own.
+/// The result of the waiting state contains the input and the output of the child. The error of a
+/// result that is too large has a catcher of its own.
 #[tokio::test]
 async fn an_output_too_large_for_a_result_fails_the_run_and_the_work_counts_by_its_end() {
     let (stack, lock) = (stack().await, unique("flow-large"));
@@ -159,11 +161,11 @@ async fn a_run_that_dies_takes_its_workflow_with_it_before_the_next_one_starts()
     stack.judge(&lock, &expected).await;
 }
 
-/// Step Functions stops a nested execution on a best-effort basis.
+/// Stopping a nested execution is best effort in Step Functions.
 #[tokio::test]
 async fn a_workflow_that_outlives_its_run_is_stopped_by_lockstep() {
     let (stack, lock) = (stack().await, unique("flow-outlives"));
-    // The run is stopped before Step Functions has the answer to its start.
+    // The run is stopped before Step Functions receives the answer to its start of the child.
     stack.switch_on(Habit::StartAnswerLost(60), &lock).await;
     let machine = stack.guarded_machine().await;
     let first = at_work(&stack, &in_workflow(&stack, &lock, &machine, 60.0)).await;
@@ -184,7 +186,7 @@ async fn a_workflow_that_outlives_its_run_is_stopped_by_lockstep() {
 #[tokio::test]
 async fn a_start_whose_answer_is_lost_starts_no_second_workflow() {
     let (stack, lock) = (stack().await, unique("flow-answer"));
-    // Found running, and found over.
+    // The child is found running after 1 s, and ended after 8 s.
     for seconds in [1, 8] {
         let input = input(&stack, &lock).await;
         stack

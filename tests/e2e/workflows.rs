@@ -1,6 +1,6 @@
-//! The example workflows, as they are in statemachines/examples.
+//! The example workflows of statemachines/examples.
 //!
-//! A workflow of a user's own that calls the functions, under default parameters, and dies.
+//! A workflow of a user's own that calls the functions under default parameters, and dies.
 
 use crate::{ran_alone, stack};
 use lockstep_tests::stack::{Event, Stack, Turn, deadline, now, pause, unique};
@@ -47,7 +47,7 @@ async fn the_advisory_check_never_stops_all_that_start_together() {
     eprintln!("figure: {} of 2 advisory checks went on", ran.len());
 }
 
-/// A run, and one beside it that is skipped. Answers the lock.
+/// Starts a run, and beside it one that is skipped. Returns the lock.
 async fn runs_and_skips(stack: &Stack, workflow: &str) -> String {
     let (machine, lock) = (stack.fixture(workflow), unique("report"));
     let input = json!({ "lock": lock, "month": "2026-03" });
@@ -83,7 +83,7 @@ async fn runs_and_skips(stack: &Stack, workflow: &str) -> String {
     lock
 }
 
-/// The child's output: the JSONPath example keeps it one level deeper.
+/// Returns the output of the child, which the JSONPath example keeps one level deeper.
 fn output(parent: &Value) -> &Value {
     let run = &parent["run"];
     run.get("output").unwrap_or(run)
@@ -105,7 +105,7 @@ async fn fails(stack: &Stack, workflow: &str) {
     ran_alone(stack, &lock, 1).await;
 }
 
-/// An execution of a workflow that holds `lock` and would work for long.
+/// Starts a workflow that holds `lock` and works for long. Returns the ARN of the execution.
 async fn holds(stack: &Stack, lock: &str) -> String {
     let machine = stack.long_machine().await;
     let arn = stack.start_machine(&machine, &request(lock)).await;

@@ -1,4 +1,4 @@
-//! Definitions with the lock woven in: what comes of each is what comes of it without.
+//! Definitions with the lock woven in. Each ends as it does without the lock.
 
 mod definitions;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// Creates the workflow of a woven text.
+/// Creates the state machine of a woven text, and returns its ARN.
 async fn machine(stack: &Stack, text: &str) -> String {
     stack.guarded(&to_json(&filled(stack, text))).await
 }
@@ -26,7 +26,7 @@ fn options(lock: &str) -> Options {
     }
 }
 
-/// The ends of a definition as it is and woven, on the same input.
+/// Runs a definition as it is and woven, on the same input. Returns both ends.
 async fn both(stack: &Stack, case: &Case) -> [Ended; 2] {
     let woven = weave(&case.text, &case.options(&unique("woven")));
     let woven = woven.unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -98,13 +98,14 @@ async fn every_woven_definition_passes_both_validators() {
     std::fs::remove_dir_all(&scratch).ok();
 }
 
-/// A workflow whose only state of its own waits for the `seconds` of its input.
+/// Returns a woven workflow whose only state of its own waits for the `seconds` of its input.
 fn waits(stack: &Stack, options: &Options) -> Value {
     let text = r#"{"StartAt":"Work","States":{"Work":{"Type":"Wait","SecondsPath":"$.seconds","End":true}}}"#;
     to_json(&filled(stack, &weave(text, options).expect("woven")))
 }
 
-/// A woven workflow with a short lease, and a run of it that holds `lock` and works for minutes.
+/// Creates a woven workflow with a short lease, and starts a run of it that holds `lock` for
+/// minutes. Returns both ARNs.
 async fn working(stack: &Stack, lock: &str, overlap: Overlap) -> (String, String) {
     let short = Options {
         options: LockOptions {

@@ -1,5 +1,5 @@
-//! The DynamoDB store and the memory store keep the promises of the trait, and give every history the
-//! same answers.
+//! The DynamoDB store and the memory store keep the promises of the trait, and answer every history
+//! alike.
 
 use crate::fixture::woken;
 use lockstep::clock::ManualClock;
@@ -16,7 +16,8 @@ use proptest::prelude::prop_assert_eq;
 use proptest::test_runner::TestCaseError;
 use std::cell::Cell;
 
-/// A history and a check of every record after it take some milliseconds each.
+/// How many histories are compared. Each takes some milliseconds, with a check of the record after
+/// every step.
 const HISTORIES: u32 = 60;
 
 #[test]
@@ -69,7 +70,7 @@ async fn compare(
     compare_side_items(dynamodb, &memory, lock).await
 }
 
-/// All that memory keeps beside the record is in DynamoDB as well, and what a waiter left is gone.
+/// Checks that every side item in memory is also in DynamoDB, and that no waiter left one behind.
 async fn compare_side_items(
     dynamodb: &DynamoStore,
     memory: &MemoryStore,
@@ -96,7 +97,7 @@ async fn compare_side_items(
     Ok(())
 }
 
-/// The grants that an answer tells of.
+/// Returns the grants that an answer reports.
 fn granted(command: &Command, done: &Done) -> Vec<(HolderId, Lease)> {
     let own = match (command, &done.outcome) {
         (Command::Acquire(acquire), Outcome::Granted { lease }) => {

@@ -1,4 +1,4 @@
-//! An item that cannot be read is named, and never overwritten.
+//! An item that cannot be read is named in the error, and never overwritten.
 
 mod runs;
 mod scene;

@@ -1,7 +1,7 @@
-//! What each step of a run that succeeds asks of the table, in request units too, and how large its items are, held
-//! to `benches/figures.toml`.
+//! What each step of a successful run costs at the table, in requests and in request units, and how
+//! large its items are, compared with `benches/figures.toml`.
 //!
-//! The functions get the requests that exclusive-run makes.
+//! The functions receive the requests that exclusive-run makes.
 
 mod scene;
 
@@ -104,7 +104,7 @@ fn execution(name: &str) -> String {
     )
 }
 
-/// What Acquire Lock of exclusive-run sends.
+/// Returns the request of the state Acquire Lock of exclusive-run.
 fn ask(name: &str) -> Value {
     json!({
         "lock": LOCK, "holder": execution(name), "waitForEnding": true, "redriveCount": 0,
@@ -112,7 +112,7 @@ fn ask(name: &str) -> Value {
     })
 }
 
-/// What `lockstep run` asks for in a container of a task.
+/// Returns the request of `lockstep run` in a container of a task.
 fn contained(name: &str) -> Value {
     let task = "arn:aws:ecs:eu-west-1:123456789012:task/batch/0123456789abcdef0123456789abcdef";
     json!({
@@ -120,7 +120,7 @@ fn contained(name: &str) -> Value {
     })
 }
 
-/// What Keep Lease sends after some minutes.
+/// Returns the request of the state Keep Lease after some minutes of work.
 fn beat(grant: &Value) -> Value {
     json!({
         "grant": grant, "taskToken": "", "redriveCount": 0, "heartbeatSeconds": 400, "leaseSeconds": 1203,
@@ -131,7 +131,7 @@ fn released(grant: &Value) -> Value {
     json!({ "grant": grant, "outcome": "succeeded" })
 }
 
-/// The event of the task of a run that ended by itself.
+/// Returns the event of the task of a run that ended by itself.
 fn stopped(name: &str, grant: &Value) -> Value {
     let (lock, holder) = (
         LockKey::new(LOCK).unwrap(),

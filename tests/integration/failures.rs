@@ -1,4 +1,4 @@
-//! What DynamoDB refuses or fails becomes one of the store's own errors, or another try.
+//! Each refusal and each failure of DynamoDB is tried again, or becomes an error of the store.
 
 use crate::fixture::{Fixture, acquire, acquire_tick, beat, release, renew};
 use lockstep::domain::LockKey;
@@ -8,10 +8,10 @@ use lockstep::store::{LockStore, StoreError};
 use lockstep_tests::dynamodb_local::{Retries, Table, client};
 use lockstep_tests::wire::Fault;
 
-/// Whether an error is of a class.
+/// Returns whether an error is of a class.
 type Class = fn(&StoreError) -> bool;
 
-/// Attempts of a client with the settings of the functions.
+/// How often a client with the settings of the functions tries a request.
 const ATTEMPTS: usize = 3;
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! A lock on DynamoDB Local, seen through a wire that counts, at a time that stands still.
+//! A lock on DynamoDB Local, behind a wire that counts requests. Its clock advances by 5 ms a
+//! command.
 
 mod commands;
 
@@ -25,7 +26,7 @@ use std::time::Duration;
 /// When the tests begin: 2026-01-01T00:00:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
-/// No metric lines.
+/// A sink that drops metric lines.
 #[derive(Debug)]
 pub(crate) struct NoLines;
 
@@ -33,7 +34,7 @@ impl MetricSink for NoLines {
     fn write(&self, _: &str) {}
 }
 
-/// What can be asked of a lock, without the wrapping.
+/// A command, or the fields of one that still have to be wrapped.
 pub(crate) trait Ask {
     fn ask(self) -> Command;
 }
@@ -72,7 +73,7 @@ pub(crate) struct Fixture {
     pub(crate) table: Table,
     pub(crate) wire: Wire,
     pub(crate) lock: LockKey,
-    /// Straight to the table.
+    /// A client straight to the table, past the wire.
     pub(crate) client: Client,
     protocol: Protocol<DynamoStore, ManualClock>,
 }
@@ -96,7 +97,7 @@ impl Fixture {
         }
     }
 
-    /// A fixture whose lock was acquired and released before, and is free for two.
+    /// Returns a fixture whose lock was acquired and released once. No request counts yet.
     pub(crate) async fn used(test: &str) -> Self {
         let fixture = Self::new(test).await;
         let token = fixture.granted(acquire("earlier")).await;
@@ -105,7 +106,8 @@ impl Fixture {
         fixture
     }
 
-    /// Such a lock that `a` holds, and the token of that grant; no request counts yet.
+    /// Returns a [`used`](Self::used) lock that `a` holds, and the token of the grant. No request
+    /// counts yet.
     pub(crate) async fn held(test: &str) -> (Self, FencingToken) {
         let fixture = Self::used(test).await;
         let token = fixture.granted(acquire("a")).await;
@@ -119,19 +121,19 @@ impl Fixture {
         done
     }
 
-    /// Carries out a command that must not fail.
+    /// Executes a command that must not fail.
     pub(crate) async fn done(&self, command: impl Ask) -> Done {
         let command = command.ask();
         let done = self.execute(command.clone()).await;
         done.unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
-    /// The same, of which only what it came to matters.
+    /// Executes a command that must not fail, and returns only its outcome.
     pub(crate) async fn outcome(&self, command: impl Ask) -> Outcome {
         self.done(command).await.outcome
     }
 
-    /// Acquires, and gives the token of the grant.
+    /// Acquires, and returns the token of the grant.
     pub(crate) async fn granted(&self, acquire: Acquire) -> FencingToken {
         let done = self.done(acquire).await;
         assert!(
@@ -142,7 +144,7 @@ impl Fixture {
         done.outcome.token().unwrap()
     }
 
-    /// Puts waiters in the queue, in this order; no request counts yet.
+    /// Puts waiters into the queue in this order. No request counts yet.
     pub(crate) async fn queued(&self, names: &[&str]) {
         for name in names {
             place(&self.outcome(wait(name)).await);
@@ -150,18 +152,19 @@ impl Fixture {
         self.settle();
     }
 
-    /// The table as the protocol sees it.
+    /// Returns the table as the protocol sees it.
     pub(crate) fn store(&self) -> &DynamoStore {
         self.protocol.store()
     }
 
-    /// The record of the lock.
+    /// Returns the record of the lock.
     pub(crate) async fn record(&self) -> LockRecord {
         let record = self.store().load(&self.lock).await.unwrap();
         record.expect("a record")
     }
 
-    /// Frees the permit of a holder whose execution was seen to have ended, as its lease stands now.
+    /// Returns the recovery of a holder whose execution was seen to have ended, under its present
+    /// lease.
     pub(crate) async fn recovery(&self, name: &str, token: FencingToken) -> Recover {
         let record = self.record().await;
         let lease = record.lease(&holder(name), token).expect("it holds");
@@ -171,14 +174,14 @@ impl Fixture {
         }
     }
 
-    /// The side item of a waiter.
+    /// Returns the side item of a waiter.
     pub(crate) async fn waiter(&self, name: &str) -> Option<Waiter> {
         let id = WaiterId::of(&holder(name));
         let waiter = self.store().load_waiter(&self.lock, &id).await;
         waiter.unwrap()
     }
 
-    /// All locks of a shard that are due at any time, and how many entries cannot be read.
+    /// Returns all locks of a shard that are due at any time, and how many entries cannot be read.
     pub(crate) async fn all_due(&self, shard: u8) -> (Vec<LockKey>, usize) {
         let (mut found, mut unreadable, mut after) = (Vec::new(), 0, None);
         loop {
@@ -196,7 +199,7 @@ impl Fixture {
         }
     }
 
-    /// An item of the lock, read past the protocol.
+    /// Reads an item of the lock past the protocol.
     pub(crate) async fn item(&self, sort: &str) -> Item {
         let request = self.client.get_item().table_name(&self.table.name);
         let request = request.set_key(Some(self.key(sort))).consistent_read(true);
@@ -209,7 +212,7 @@ impl Fixture {
         request.set_item(Some(item)).send().await.unwrap();
     }
 
-    /// The key of an item of the lock.
+    /// Returns the key of an item of the lock.
     pub(crate) fn key(&self, sort: &str) -> Item {
         let pairs = [("pk", self.lock.as_str()), ("sk", sort)];
         let text = |text: &str| AttributeValue::S(text.into());
@@ -226,12 +229,12 @@ impl Fixture {
         self.protocol.clock().advance(length);
     }
 
-    /// Forgets the requests so far.
+    /// Resets the counts of requests.
     pub(crate) fn settle(&self) {
         drop(self.wire.take_counts());
     }
 
-    /// The requests since the last call, as `operation count` sorted by name.
+    /// Returns the requests since the last call as `operation count`, sorted by name.
     pub(crate) fn requests(&self) -> Vec<String> {
         let counts = self.wire.take_counts().into_iter();
         counts

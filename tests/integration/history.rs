@@ -1,4 +1,4 @@
-//! What it takes to list: the history of a lock, all locks in use, and the index of all locks.
+//! The requests of the lists: the history of a lock, all locks in use, and the index of all locks.
 
 use crate::fixture::{Fixture, acquire, holder, release, renew};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
@@ -9,7 +9,8 @@ use lockstep::store::{LockIndex, LockStore, SHARDS, StoreError};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-/// A lock of which so many runs were released, one a second. Their tokens, newest first.
+/// Returns a lock of which `count` runs were released, one a second, and their tokens, newest
+/// first.
 async fn with_runs(test: &str, count: u32) -> (Fixture, Vec<FencingToken>) {
     let fixture = Fixture::new(test).await;
     let mut tokens = Vec::new();
@@ -97,8 +98,8 @@ async fn five_hundred_locks_in_use_are_found_in_some_two_requests_a_shard() {
     assert!(queries <= 3 * u32::from(SHARDS), "{queries}");
 }
 
-/// Only TTL deletes what is no longer needed, so its time is part of the item: whole seconds, never
-/// before the time that the run or the registration is needed for.
+/// Only TTL deletes these items. Each contains the time from which it may, in whole seconds, and
+/// never before the run or the registration is no longer needed.
 #[tokio::test]
 async fn an_ended_run_and_a_waiter_say_when_ttl_may_delete_them() {
     let fixture = Fixture::new("ttl").await;
@@ -126,7 +127,7 @@ async fn an_ended_run_and_a_waiter_say_when_ttl_may_delete_them() {
     );
     assert!(
         !waiter.contains_key("redrives"),
-        "none is a missing attribute"
+        "no redrives are a missing attribute"
     );
 }
 
@@ -153,7 +154,7 @@ async fn is_listed(fixture: &Fixture) -> bool {
     page.locks.contains(&fixture.lock)
 }
 
-/// Makes the record one of a version without the index.
+/// Makes the record one of a version without the index of all locks.
 async fn take_out(fixture: &Fixture) {
     let update = fixture.client.update_item();
     let update = update.table_name(&fixture.table.name);
@@ -167,7 +168,7 @@ async fn take_out(fixture: &Fixture) {
 async fn a_page_of_all_locks_is_a_request_for_each_shard() {
     let fixture = Fixture::used("locks-page").await;
 
-    assert!(is_listed(&fixture).await, "idle as it is");
+    assert!(is_listed(&fixture).await, "an idle lock is listed");
 
     assert_eq!(fixture.requests(), ["Query 8"]);
 }
@@ -196,7 +197,7 @@ async fn a_record_of_before_the_index_comes_into_it_with_its_next_write() {
     );
 }
 
-/// A write that sets the attribute to what it is, as every write of a record does.
+/// Every write of a record sets the attribute of the index to the value that it has.
 #[tokio::test]
 async fn a_write_of_a_record_in_the_index_writes_nothing_to_the_index() {
     let fixture = Fixture::used("locks-units").await;
@@ -227,6 +228,6 @@ async fn a_write_of_a_record_in_the_index_writes_nothing_to_the_index() {
     assert_eq!(
         (with.1, first.1),
         (0.0, 1.0),
-        "only the first write is one to the index"
+        "only the first write reaches the index"
     );
 }

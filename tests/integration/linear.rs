@@ -1,5 +1,5 @@
-//! Histories of concurrent clients on a failing wire, judged by `tests/linear/check`, which shares no code with the
-//! product.
+//! Histories of concurrent clients on a failing wire. `tests/linear/check` judges them, and shares
+//! no code with the product.
 
 mod client;
 mod clock;
@@ -38,13 +38,13 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 use transport::{Line, Roughness, Tally, Transport};
 
-/// The locks, with their permits.
+/// The locks and their permits.
 const LOCKS: [(&str, i64); 3] = [("mutex", 1), ("pair", 2), ("triple", 3)];
 
-/// Clients of a history, beside the sweep.
+/// How many clients a history has, beside the sweep.
 const CLIENTS: usize = 12;
 
-/// Largest skew of a clock in milliseconds, which docs/guarantees.md names.
+/// The largest skew of a clock in milliseconds that docs/guarantees.md allows.
 const SKEW: i64 = 1000;
 
 /// How long one history lasts, in real time.
@@ -53,17 +53,19 @@ const LENGTH: Duration = Duration::from_secs(4);
 /// How long a history with a planted fault lasts.
 const SHORT: Duration = Duration::from_millis(1500);
 
-/// Most steps of the checker: some ten times as many as a legal history takes, and for a fault that shows in another one.
+/// Most steps of the checker: some ten times as many as a legal history takes.
 const MOST_STEPS: &str = "3000000";
+/// Most steps for a history with a planted fault: the fault may show in another history.
 const FEW_STEPS: &str = "50000";
 
-/// Most histories in which a planted fault has to show.
+/// In how many histories a planted fault has to show at most.
 const SEEDS: u64 = 6;
 
-/// Time of the histories of the gate together, in seconds. `LOCKSTEP_SECONDS` sets another one.
+/// How many seconds the histories of the gate take together. `LOCKSTEP_SECONDS` sets another time.
 const SECONDS: u64 = 8;
 
-/// What has to come up in the histories of the gate: one that met no fault and no loss has shown nothing.
+/// What has to come up in the histories of the gate: histories without faults and losses show
+/// nothing.
 const MET: [&str; 15] = [
     "RequestLost",
     "ResponseLost",
@@ -116,7 +118,7 @@ async fn histories_on_a_failing_wire_have_a_legal_order() {
     }
 }
 
-/// What has to come up and did not.
+/// Returns what has to come up and did not.
 fn unmet(tally: &Tally) -> Vec<&'static str> {
     let met = tally.lock().unwrap();
     MET.into_iter()
@@ -124,7 +126,7 @@ fn unmet(tally: &Tally) -> Vec<&'static str> {
         .collect()
 }
 
-/// On a wire that does not fail, so that nothing but the fault can be found. The first world has none.
+/// The wire does not fail, so only the planted fault can be found. The first history has no fault.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_checker_finds_each_planted_fault() {
     let faults = [None].into_iter().chain(Planted::ALL.map(Some));
@@ -139,7 +141,7 @@ async fn the_checker_finds_each_planted_fault() {
     assert!(missed.is_empty(), "judged wrongly: {missed:?}");
 }
 
-/// Whether a history with `fault` is found to be illegal, in the worlds of a few seeds.
+/// Returns whether the checker finds a history with `fault` illegal, under one of a few seeds.
 async fn find(fault: Option<Planted>) -> (Option<Planted>, bool) {
     for seed in 1..=SEEDS {
         let tally = Arc::<Tally>::default();
@@ -161,11 +163,11 @@ async fn find(fault: Option<Planted>) -> (Option<Planted>, bool) {
 enum Weather {
     /// The wire fails.
     Rough,
-    /// Nothing fails, but for the fault that is planted.
+    /// Nothing fails except the planted fault.
     Calm(Option<Planted>),
 }
 
-/// Plays the history of `seed` and returns the file that it is written to.
+/// Plays the history of `seed`, and returns the path of the file with its operations.
 async fn play(seed: u64, weather: Weather, length: Duration, tally: &Arc<Tally>) -> PathBuf {
     let table = Table::new("linear").await;
     let settings = sdk_config(table.endpoint).await;
@@ -225,7 +227,7 @@ async fn disturb(mischief: Arc<Mischief>, table: Table, time: TrueTime, end: u64
     }
 }
 
-/// The functions of a client, whose requests travel on `line`.
+/// Returns the functions of a client whose requests travel on `line`.
 fn deps(settings: &SdkConfig, table: &Table, line: Arc<Line>, clock: ClientClock) -> Deps<Ports> {
     let wire = settings.http_client().expect("a client of the functions");
     let transport = Transport { wire, line };
@@ -255,7 +257,7 @@ fn deps(settings: &SdkConfig, table: &Table, line: Arc<Line>, clock: ClientClock
     }
 }
 
-/// Has the checker judge a history, in so many steps at most.
+/// Runs the checker on a history, for at most `steps` steps.
 async fn check(history: &Path, steps: &str) -> Output {
     let mut checker = Command::new(repository().join("tests/linear/check"));
     let judged = checker.arg(history).args(["--steps", steps]).output();

@@ -1,4 +1,4 @@
-//! Answers that are lost around the queue: each is found out, and nothing happens twice.
+//! Lost answers around the queue: a repetition finds out what happened, and nothing happens twice.
 
 use crate::fixture::{Ask, Fixture, acquire, holder, place, recover, release, turn, wait, woken};
 use crate::lost_responses::{TRANSACTION, UPDATE, is_first_release, lose, prepared};
@@ -10,7 +10,7 @@ use lockstep_tests::wire::Fault;
 async fn a_place_whose_answer_was_lost_is_one_place() {
     let (fixture, _) = Fixture::held("lost-enqueue").await;
 
-    // That of the registration, and, after its repetition, that of the place.
+    // The answer to the registration is lost and, after the repetition, the answer to the ticket.
     fixture.wire.fail_next(UPDATE, Fault::LostResponse);
     fixture.wire.let_pass(UPDATE);
     fixture.wire.fail_next(UPDATE, Fault::LostResponse);
@@ -41,7 +41,7 @@ async fn a_hand_over_whose_answer_was_lost_lets_one_waiter_in_and_wakes_it() {
     let (fixture, token) = Fixture::held("lost-hand-over").await;
     fixture.queued(&["b", "c"]).await;
 
-    // The first transaction fails its guard, the second one hands over.
+    // The first transaction fails its guard; the second one hands over.
     fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
     fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
     let done = fixture.done(release("a", token)).await;
@@ -58,7 +58,7 @@ async fn without_retries_below_a_second_release_wakes_the_waiter_that_the_first_
     let fixture = prepared("retry-hand-over").await;
     let token = fixture.granted(acquire("a")).await;
     fixture.queued(&["b", "c"]).await;
-    // The first transaction fails its guard, the second one does the release.
+    // The first transaction fails its guard; the second one does the release.
     fixture.wire.let_pass(TRANSACTION);
     lose(&fixture, TRANSACTION, release("a", token)).await;
 
@@ -124,7 +124,7 @@ async fn assert_one_place(fixture: &Fixture) {
     assert_eq!(record.last_ticket, Ticket::from_number(1));
 }
 
-/// Asserts who holds the lock, and gives the token of its grant.
+/// Asserts who holds the lock, and returns the token of the grant.
 async fn assert_only_holder(fixture: &Fixture, name: &str, waiting: usize) -> FencingToken {
     let record = fixture.record().await;
     let holders: Vec<_> = record.holders.keys().collect();

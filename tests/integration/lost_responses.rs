@@ -1,4 +1,5 @@
-//! DynamoDB did it and the answer was lost: asking again finds out, and nothing happens twice.
+//! DynamoDB has done the write and its answer is lost: a repetition finds out, and nothing happens
+//! twice.
 
 use crate::fixture::{Ask, Fixture, acquire, acquire_tick, beat, release, release_tick, renew};
 use lockstep::domain::{Effect, Outcome};
@@ -56,7 +57,7 @@ async fn a_release_whose_answer_was_lost_is_a_release_and_ends_the_heartbeat_sta
     fixture.done(renew("a", token)).await;
     fixture.settle();
 
-    // The first transaction fails its guard, the second one does the release.
+    // The first transaction fails its guard; the second one does the release.
     fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
     fixture.wire.fail_next(TRANSACTION, Fault::LostResponse);
     let done = fixture.done(release("a", token)).await;
@@ -106,7 +107,7 @@ async fn without_retries_below_a_second_release_tells_that_it_was_done() {
     assert_eq!(late.outcome, Outcome::Ended);
 }
 
-/// A lock that was used before, by a client that tries once.
+/// Returns a lock that was used before, behind a client that tries each request once.
 pub(crate) async fn prepared(test: &str) -> Fixture {
     let fixture = Fixture::with(test, Retries::Off).await;
     let token = fixture.granted(acquire("earlier")).await;
@@ -114,7 +115,7 @@ pub(crate) async fn prepared(test: &str) -> Fixture {
     fixture
 }
 
-/// Loses the answer to one request of `command`.
+/// Loses the answer to one request of `command`, and checks that the command fails as unavailable.
 pub(crate) async fn lose(fixture: &Fixture, operation: &str, command: impl Ask) {
     fixture.wire.fail_next(operation, Fault::LostResponse);
     let lost = fixture.execute(command).await.unwrap_err();

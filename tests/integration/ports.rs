@@ -1,6 +1,6 @@
-//! The adapters to Step Functions, ECS, EventBridge and DynamoDB, as their clients talk and listen. The
-//! answers are scripted, because the emulator neither throttles, nor refuses, nor holds more than
-//! fits on a page.
+//! The requests of the adapters to Step Functions, ECS, EventBridge and DynamoDB, and how they take
+//! the answers. The answers are scripted, because the emulator does not throttle or refuse, and
+//! holds no more than fits on a page.
 
 mod events;
 mod executions;

@@ -1,4 +1,5 @@
-//! What waiting, handing over, an operator's acts, the sweep and the history cost.
+//! The requests of waiting, of a hand-over, of an operator's acts, of the sweep and of a noted
+//! task.
 
 use crate::fixture::{
     Fixture, acquire, audit_note, drop_waiter, evict, holder, note_task, place, release, turn,

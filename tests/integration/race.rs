@@ -1,4 +1,4 @@
-//! Many clients at once, on one lock, by the machine's own clock.
+//! Many clients at once on one lock, with the machine's own clock.
 
 use crate::fixture::{Ask, acquire, acquire_tick, release};
 use lockstep::clock::{Clock, SystemClock};
@@ -72,7 +72,7 @@ async fn clients(test: &str) -> Vec<Arc<Protocol<DynamoStore, SystemClock>>> {
     (0..CLIENTS).map(protocol).collect()
 }
 
-/// Lets all clients ask at the same moment.
+/// Lets all clients ask at the same moment. Returns their answers.
 async fn race(
     clients: &[Arc<Protocol<DynamoStore, SystemClock>>],
     lock: &LockKey,
@@ -92,7 +92,7 @@ async fn race(
     running.join_all().await
 }
 
-/// The one client that got the lock.
+/// Returns the one client that was granted the lock. Asserts that there is no second one.
 fn only_winner(answers: &[Answer]) -> (HolderId, FencingToken) {
     let mut winners = answers.iter().filter_map(|(acquire, answer)| {
         let outcome = &answer.as_ref().ok()?.outcome;
@@ -105,7 +105,7 @@ fn only_winner(answers: &[Answer]) -> (HolderId, FencingToken) {
     winner
 }
 
-/// Whether this is a refusal; it has to name `winner`.
+/// Returns whether this is a refusal. Asserts that a refusal names `winner`.
 fn names(answer: &Result<Done, ProtocolError>, winner: &HolderId) -> bool {
     match answer {
         Ok(_) => false,

@@ -1,4 +1,4 @@
-//! What each command costs, heartbeats too: the requests that reach DynamoDB.
+//! The requests to DynamoDB of each command.
 
 use crate::fixture::{
     Fixture, acquire, acquire_tick, beat, holder, paced, recover, release, release_tick, renew,
@@ -8,9 +8,9 @@ use lockstep::domain::{Effect, FencingToken, Outcome, Refusal, RunOutcome, Secon
 use lockstep::protocol::ProtocolError;
 use std::time::Duration;
 
-/// A table of what commands cost on a lock that is free for two. Each row is a test, named by its rule:
-/// the commands before, which are not counted; the command, what it comes to, and its requests. The
-/// token is that of the latest grant.
+/// Makes a test of each row, named by its rule, on a lock that was used before. A row has the commands
+/// before, whose requests are not counted; the command, its answer and its requests. The token is that
+/// of the latest grant.
 macro_rules! costs {
     ($(fn $rule:ident($token:ident): [$($before:expr),*], $command:expr
        => $answer:pat $(if $and:expr)?, [$($requests:literal),+];)+) => {$(
@@ -77,7 +77,7 @@ costs! {
         => Ok((_, effects)) if woken(effects)[0].0 == holder("b"),
         ["GetItem 2", "TransactWriteItems 1"];
 
-    // What Confirm Grant asks: a plain acquire by the holder that its release has handed the lock to.
+    // Confirm Grant sends a plain acquire of the holder to which a release has handed the lock.
     fn a_woken_run_confirms_its_grant_in_two_requests(token):
         [acquire("a"), wait("b"), release("a", token)], acquire("b")
         => Ok((Outcome::AlreadyHeld { lease }, _)) if lease.token > token, ["UpdateItem 2"];
@@ -167,7 +167,8 @@ async fn a_late_holder_learns_in_two_requests_that_its_lease_is_lost() {
     assert_eq!(fixture.requests(), ["GetItem 1", "UpdateItem 1"]);
 }
 
-/// With a limit, the same progress again fails the first write: it must not restart the time.
+/// With a limit, the guard of the first write fails on repeated progress, which must not restart
+/// the time.
 #[tokio::test]
 async fn a_heartbeat_with_progress_is_one_request() {
     for limit in [None, Some(Seconds::of(600))] {

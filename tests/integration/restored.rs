@@ -5,14 +5,14 @@ use lockstep::domain::{Outcome, Refusal};
 use lockstep::protocol::ProtocolError;
 use lockstep_tests::units::Item;
 
-/// All items of the table.
+/// Returns all items of the table.
 async fn items(fixture: &Fixture) -> Vec<Item> {
     let scan = fixture.client.scan().table_name(&fixture.table.name);
     let page = scan.consistent_read(true).send().await.expect("a page");
     page.items.unwrap_or_default()
 }
 
-/// Makes the table as it was when `copy` was taken.
+/// Replaces the items of the table by those of `copy`.
 async fn restore(fixture: &Fixture, copy: Vec<Item>) {
     for item in items(fixture).await {
         let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));

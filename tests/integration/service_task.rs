@@ -1,4 +1,5 @@
-//! The task of an ECS service, seen and protected by ECS's API: the emulator, with a real container.
+//! The task of an ECS service, described and protected over the API of ECS: on the emulator, with a
+//! real container.
 
 use lockstep::aws::sdk_config;
 use lockstep::clock::{Clock, SystemClock};
@@ -54,7 +55,7 @@ impl Service {
         }
     }
 
-    /// A task of the same cluster that belongs to no service.
+    /// Starts a task of the same cluster that belongs to no service.
     async fn standalone(&self) -> TaskArn {
         let ask = json!({
             "cluster": self.cluster, "taskDefinition": self.definition, "launchType": "FARGATE",
@@ -64,7 +65,7 @@ impl Service {
         TaskArn::new(text(&made["tasks"][0]["taskArn"])).unwrap()
     }
 
-    /// What ECS says of the protection of the service's task.
+    /// Returns whether ECS reports the service's task as protected.
     async fn is_protected(&self) -> bool {
         let ask = json!({ "cluster": self.cluster, "tasks": [self.task.as_str()] });
         let response = call("GetTaskProtection", ask).await;
@@ -140,13 +141,13 @@ async fn one_task_is_seen_while_it_runs_and_after_it_has_stopped_and_another_is_
     service.remove(&[]).await;
 }
 
-/// A task that is not there, in the cluster of another.
+/// Returns the ARN of a task that does not exist, in the cluster of `task`.
 fn unknown_beside(task: &TaskArn) -> TaskArn {
     let cluster = task.as_str().rsplit_once('/').unwrap().0;
     TaskArn::new(format!("{cluster}/00000000000000000000000000000000")).unwrap()
 }
 
-/// ECS, as the functions have it.
+/// Returns ECS as the functions use it.
 async fn ecs() -> Ecs {
     Ecs::from_sdk(&sdk_config())
 }
@@ -155,7 +156,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
 }
 
-/// One call of ECS that is not Lockstep's own.
+/// Makes a call of ECS that Lockstep itself does not make.
 async fn call(action: &str, body: Value) -> Value {
     let endpoint = variable("AWS_ENDPOINT_URL").expect(HELP);
     let target = format!("AmazonEC2ContainerServiceV20141113.{action}");

@@ -1,4 +1,4 @@
-//! Hundreds of clients at once on one lock that has a queue, by the machine's own clock.
+//! Hundreds of clients at once on one lock with a queue, with the machine's own clock.
 
 mod crowd;
 mod tally;
@@ -77,7 +77,8 @@ async fn of_500_that_skip_one_is_granted() {
     assert_eq!(crowd.record().await.holders.len(), 1);
 }
 
-/// Everybody was in once, never more than `permits` at a time, and in the order of the tickets.
+/// Asserts that every client was granted a permit once, never more than `permits` at a time, in the
+/// order of the tickets.
 fn assert_served(stays: &[Stay], clients: usize, permits: usize) {
     assert_eq!(stays.len(), clients, "each is served once");
     let most = stays.iter().map(|stay| stay.inside).max();
@@ -101,7 +102,7 @@ fn queue(name: &str, most: usize) -> Acquire {
     }
 }
 
-/// The same request for a lock of several permits.
+/// Returns the same request for a lock with several permits.
 fn of_permits(mut acquire: Acquire, permits: usize) -> Acquire {
     let permits = i64::try_from(permits).unwrap();
     acquire.terms.permits = Permits::new(permits).unwrap();

@@ -1,4 +1,4 @@
-//! Items that are larger than DynamoDB takes are refused with words that help, and nothing happens.
+//! Items that are too large for DynamoDB are refused with advice, and nothing is written.
 
 use crate::fixture::{Fixture, acquire, release, renew, run_key};
 use lockstep::contract::ErrorName;
@@ -89,7 +89,7 @@ async fn a_first_record_that_does_not_fit_is_refused_alone_and_with_its_run() {
     assert_eq!(fixture.store().load_run(&fixture.lock, &id).await, Ok(None));
 }
 
-/// Grants permits until the record is full, and gives the refusal of the next one.
+/// Grants permits until the record is full. Returns the refusal of the next one.
 async fn fill(fixture: &Fixture) -> ProtocolError {
     for number in 0..MOST {
         match fixture.execute(large(number)).await {
@@ -109,7 +109,7 @@ fn assert_helpful(fixture: &Fixture, error: ProtocolError) {
     }
 }
 
-/// A holder of six kilobytes, more than the contract lets one be.
+/// Returns an acquire whose lease takes six kilobytes, more than the contract allows.
 fn large(number: u64) -> Acquire {
     let mut acquire = acquire(&format!("large-{number}"));
     acquire.terms.permits = Permits::new(100).unwrap();

@@ -1,5 +1,5 @@
-//! The real client on a wire that fails three requests in ten, in every way that a wire fails:
-//! no run is granted twice, and no lock is left behind.
+//! The client of the functions on a wire that fails three requests in ten, in every way that a wire
+//! fails. No run is granted twice, and no lock is left held.
 
 mod microburst;
 mod runs;
@@ -25,7 +25,7 @@ const CLIENTS: u64 = 16;
 const CYCLES: u64 = 125;
 const LOCKS: usize = 4;
 
-/// How long a delayed request is under way: longer than its client waits.
+/// How long a delayed request is under way. Its client has given up by then.
 const LATE: Duration = Duration::from_millis(900);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,7 +80,8 @@ async fn a_failing_wire_grants_no_lock_twice_and_leaves_none_behind() {
     assert!(journal.grants() > CYCLES, "most cycles are skipped");
 }
 
-/// The retries of the functions, in shorter times: an attempt that is late counts as lost.
+/// Returns a client with the retries of the functions and shorter times: an attempt that is late
+/// counts as lost.
 fn impatient(client: &Client) -> Client {
     let retries = RetryConfig::standard()
         .with_max_attempts(3)

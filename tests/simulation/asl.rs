@@ -1,7 +1,7 @@
-//! Step Functions: an interpreter of the definition that is deployed, on virtual time.
+//! Step Functions: an interpreter of the deployed definition, on virtual time.
 //!
-//! It reads `statemachines/exclusive-run.asl.json` as it is. Nothing in here knows a state, an
-//! error name or a number of attempts of that file.
+//! It reads `statemachines/exclusive-run.asl.json` as it is, and contains no state, no error name
+//! and no number of attempts of that file.
 
 mod definition;
 mod jsonata;

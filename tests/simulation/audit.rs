@@ -1,5 +1,5 @@
-//! The auditor: sees every write of the table as it happens, knows the truth, and checks each
-//! promise of the lock.
+//! The auditor: sees every write of the table, knows the truth, and checks each promise of the
+//! lock.
 
 mod book;
 mod ending;
@@ -14,21 +14,21 @@ use crate::engine::locked;
 use crate::world::World;
 use lockstep::domain::{ActKind, Change, LockKey, LockRecord};
 
-/// What is wrong, if anything.
+/// An error that says what is wrong, if anything is.
 type Verdict = Result<(), String>;
 
-/// Whether a promise is kept, and what is wrong otherwise.
+/// Returns the error of `what` unless the promise holds.
 fn kept(holds: bool, what: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// The first of these promises that is not kept.
+/// Returns the first of these promises that is broken, as an error.
 fn all_kept(rules: &[(bool, &str)]) -> Verdict {
     let broken = rules.iter().find(|(holds, _)| !holds);
     broken.map_or(Ok(()), |(_, rule)| Err((*rule).into()))
 }
 
-/// Checks one write of a lock.
+/// Checks one write of a lock, and reports a broken promise to the world.
 pub(crate) fn committed(
     world: &World,
     lock: &LockKey,
@@ -73,7 +73,7 @@ fn check(
     verdict
 }
 
-/// One write under the auditor's eyes.
+/// One write that the auditor checks, and what it checks the write by.
 pub(crate) struct Write<'a> {
     world: &'a World,
     cloud: &'a Cloud,
@@ -84,7 +84,8 @@ pub(crate) struct Write<'a> {
     after: &'a LockRecord,
 }
 
-/// Versions count every write, and tokens and tickets never go back.
+/// Checks that the version counts every write, that tokens and tickets never go back, and that only
+/// a resume ends a freeze.
 fn only_forward(write: &Write<'_>) -> Verdict {
     let Some(before) = write.before else {
         return Ok(());

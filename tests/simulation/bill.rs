@@ -1,9 +1,11 @@
-//! What runs cost: what AWS bills of them, and the events of their histories, counted in the tally of a world.
+//! The cost of runs: what AWS bills for them, and the events of their histories, counted in the
+//! tally of a world.
 //!
 //! A state transition is billed for each state that is entered and for each retry
-//! (<https://aws.amazon.com/step-functions/pricing/>, read 2026-11-24). The types of the events are those of
-//! <https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html>. They are counted for
-//! states that end by themselves: a state that another branch ends has an event less or more.
+//! (<https://aws.amazon.com/step-functions/pricing/>, read 2026-11-24). The types of the events are
+//! those of <https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html>.
+//! The count is exact for states that end by themselves: a state that another branch ends has an
+//! event less or more.
 
 use crate::functions::Function;
 use crate::invoke::Failure;
@@ -14,18 +16,18 @@ use lockstep_tests::steps::{
 };
 use serde_json::Value;
 
-/// Entered and billed.
+/// States that were entered and retries, which AWS bills.
 pub(crate) const TRANSITIONS: &str = "state transitions";
-/// Of the histories of all executions.
+/// Events in the histories of all executions.
 pub(crate) const HISTORY: &str = "history events";
-/// To the lock table, of every function: one for each call of the store.
+/// Requests of all functions to the lock table: one for each call of the store.
 pub(crate) const REQUESTS: &str = "requests to the table";
-/// SendTaskSuccess, whatever it says.
+/// Calls of SendTaskSuccess, whatever they say.
 pub(crate) const SENDS: &str = "SendTaskSuccess";
 /// Requests to EventBridge, one for each batch of events.
 pub(crate) const PUTS: &str = "PutEvents";
 
-/// Everything that is counted but steps, in the order of a report.
+/// Everything that is counted except steps, in the order of a report.
 pub(crate) const COUNTED: [&str; 9] = [
     TRANSITIONS,
     HISTORY,
@@ -38,31 +40,32 @@ pub(crate) const COUNTED: [&str; 9] = [
     PUTS,
 ];
 
-/// One event that is not billed: the start or an end of an execution or of an attempt, ParallelStateStarted, or
-/// TaskSubmitted, which `.sync` and `.waitForTaskToken` have after the call has been answered. StateExited is none for
-/// a Fail state, nor where an error is not caught.
+/// Counts one event that is not billed: the start or an end of an execution or of an attempt,
+/// ParallelStateStarted, or TaskSubmitted, which `.sync` and `.waitForTaskToken` have after the
+/// call has been answered. A Fail state has no StateExited, and neither has a state whose error is
+/// not caught.
 pub(crate) fn event(world: &World) {
     world.count(HISTORY);
 }
 
-/// StateEntered.
+/// Counts StateEntered, which is billed.
 pub(crate) fn entered(world: &World) {
     world.count(TRANSITIONS);
     world.count(HISTORY);
 }
 
-/// A retry is billed as a state is. It has no StateEntered.
+/// Counts a retry, which is billed as a state is. It has no StateEntered.
 pub(crate) fn retried(world: &World) {
     world.count(TRANSITIONS);
 }
 
-/// TaskScheduled and TaskStarted.
+/// Counts TaskScheduled and TaskStarted.
 pub(crate) fn task_begins(world: &World) {
     world.count(HISTORY);
     world.count(HISTORY);
 }
 
-/// An invocation.
+/// Counts an invocation.
 pub(crate) fn invoked(world: &World, function: Function) {
     world.count(match function {
         Function::Acquire => "invocations of acquire-lock",
@@ -74,7 +77,8 @@ pub(crate) fn invoked(world: &World, function: Function) {
     });
 }
 
-/// What an invocation has to read of the table before it is carried out, so that its step can be named.
+/// Returns whether the lock of a release has waiters before the invocation. The name of its step
+/// depends on that.
 pub(crate) fn has_waiters(world: &World, event: &Value) -> bool {
     let lock = event["grant"]["lock"].as_str().unwrap_or_default();
     let Ok(lock) = LockKey::new(lock) else {
@@ -84,7 +88,7 @@ pub(crate) fn has_waiters(world: &World, event: &Value) -> bool {
     record.is_some_and(|record| !record.queue.is_empty())
 }
 
-/// An invocation has been answered.
+/// Counts the step of an invocation that has been answered.
 pub(crate) fn answered(
     world: &World,
     function: Function,

@@ -1,4 +1,4 @@
-//! What is true of executions and tasks, whatever an API says of them.
+//! The true state of executions and tasks, whatever an API shows of them.
 
 mod child;
 mod executions;
@@ -18,7 +18,7 @@ use lockstep::domain::{ExecutionArn, ExecutionEnd, FencingToken, HolderId, LockK
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Step Functions and ECS, as they are.
+/// The true state of Step Functions and ECS.
 #[derive(Default)]
 pub(crate) struct Cloud {
     pub(crate) executions: BTreeMap<ExecutionArn, ExecutionRow>,
@@ -33,13 +33,13 @@ pub(crate) struct ExecutionRow {
     pub(crate) lock: LockKey,
     pub(crate) started: u64,
     pub(crate) ended: Option<(u64, ExecutionEnd)>,
-    /// When it was last started again after its end.
+    /// When the execution was last started again after its end.
     pub(crate) redriven: Option<u64>,
-    /// The end that it was last redriven from.
+    /// The end from which the execution was last redriven.
     pub(crate) end_before: Option<(u64, ExecutionEnd)>,
     pub(crate) job: JobId,
     pub(crate) story: Story,
-    /// Whether it is ended from outside while it releases.
+    /// Whether the execution is ended from outside while it releases.
     pub(crate) dies_releasing: bool,
 }
 
@@ -53,20 +53,20 @@ pub(crate) struct WaitingState {
 pub(crate) struct TaskRow {
     pub(crate) lock: LockKey,
     pub(crate) holder: HolderId,
-    /// The token that its container was started with.
+    /// The fencing token that its container was started with.
     pub(crate) token: FencingToken,
     /// What RunTask was called with; `None` for an execution.
     pub(crate) request: Option<TaskRequest>,
     pub(crate) now: TaskState,
     /// When RunTask was called.
     pub(crate) requested: u64,
-    /// Since when lists show it.
+    /// Since when lists show the task.
     pub(crate) listed: u64,
-    /// What it was like before, and until when.
+    /// Its states before, each with the time at which it ended.
     pub(crate) before: Vec<(u64, TaskState)>,
-    /// The order to stop, for the container.
+    /// Tells the container to stop.
     pub(crate) signal: Slot<()>,
-    /// Has the exit code, for the state that waits for the end.
+    /// Gives the exit code to the state that waits for the end.
     pub(crate) over: Slot<i64>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct TaskState {
 }
 
 impl TaskState {
-    /// The status of an execution in this state.
+    /// Returns the status of an execution in this state.
     pub(crate) fn execution_status(&self) -> &'static str {
         match (self.stopped, self.exit_code) {
             _ if self.aborted().is_some() => "ABORTED",
@@ -95,7 +95,7 @@ impl TaskState {
         }
     }
 
-    /// When an execution in this state ended.
+    /// Returns when an execution in this state ended.
     pub(crate) fn execution_ended(&self) -> Option<u64> {
         self.aborted().or(self.stopped)
     }
@@ -107,7 +107,8 @@ impl TaskState {
 }
 
 impl TaskRow {
-    /// Work that `execution` begins now, without a task; `None` if there is no such execution.
+    /// Returns work that `execution` begins now, without a task; `None` if the execution does not
+    /// exist.
     fn new(
         world: &World,
         cloud: &Cloud,
@@ -131,7 +132,7 @@ impl TaskRow {
         })
     }
 
-    /// The task as it was at `time`.
+    /// Returns the state of the task at `time`.
     pub(crate) fn at(&self, time: u64) -> TaskState {
         let before = self.before.iter().find(|(until, _)| time < *until);
         before.map_or(self.now, |(_, state)| *state)
@@ -145,7 +146,7 @@ pub(crate) enum TaskStatus {
     Pending,
     Running,
     Stopping,
-    /// Its containers have ended; its network interface is still there.
+    /// The containers have ended; the network interface still exists.
     Deprovisioning,
     Stopped,
 }
@@ -161,19 +162,19 @@ impl TaskStatus {
         }
     }
 
-    /// Whether its container works or may still begin to.
+    /// Returns whether the container works or may still begin to.
     pub(crate) const fn is_live(self) -> bool {
         matches!(self, Self::Pending | Self::Running | Self::Stopping)
     }
 }
 
-/// The holder that an execution is.
+/// Returns the holder that an execution is.
 pub(crate) fn holder_of(execution: &ExecutionArn) -> HolderId {
     HolderId::new(execution.as_str()).expect("an ARN is a holder")
 }
 
 impl World {
-    /// Whether `is` holds for the execution behind `holder`.
+    /// Returns whether `is` holds for the execution behind `holder`.
     pub(crate) fn execution_is(
         &self,
         holder: &HolderId,
@@ -184,19 +185,19 @@ impl World {
 }
 
 impl Cloud {
-    /// The execution behind `holder`.
+    /// Returns the execution behind `holder`.
     pub(crate) fn execution_of(&self, holder: &HolderId) -> Option<&ExecutionRow> {
         self.executions.get(&ExecutionArn::of_holder(holder)?)
     }
 
-    /// Whether the execution behind `holder` runs; `None` when the holder is no execution.
+    /// Returns whether the execution behind `holder` runs; `None` if the holder is no execution.
     pub(crate) fn runs(&self, holder: &HolderId) -> Option<bool> {
         let arn = ExecutionArn::of_holder(holder)?;
         let row = self.executions.get(&arn);
         Some(row.is_some_and(|row| row.ended.is_none()))
     }
 
-    /// The tasks of `holder` whose containers are not over.
+    /// Returns the tasks of `holder` whose containers have not ended.
     pub(crate) fn live_tasks<'a>(
         &'a self,
         holder: &'a HolderId,
@@ -205,7 +206,7 @@ impl Cloud {
         self.tasks.iter().filter(move |(_, row)| live(row))
     }
 
-    /// Whether anything of the cloud is still at work.
+    /// Returns whether an execution still runs or a task has not stopped.
     pub(crate) fn is_busy(&self) -> bool {
         let runs = self.executions.values().any(|row| row.ended.is_none());
         let mut tasks = self.tasks.values();

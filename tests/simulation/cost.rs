@@ -1,5 +1,5 @@
-//! What guarded runs cost: counts of executions of the deployed definition on virtual time, held to
-//! `benches/figures.toml`. `benches/cost` makes requests and dollars of them.
+//! What guarded runs cost: counts of executions of the deployed definition on virtual time,
+//! compared with `benches/figures.toml`. `benches/cost` computes requests and dollars from them.
 
 use crate::asl::Machine;
 use crate::bill::{COUNTED, HISTORY, TRANSITIONS};
@@ -15,15 +15,15 @@ use std::sync::Arc;
 const MINUTES: u64 = 60;
 const HOUR: u64 = 3600;
 
-/// How a run comes to be guarded.
+/// How a run is guarded.
 #[derive(Clone, Copy)]
 enum Way {
     ExclusiveRun,
     Woven,
 }
 
-/// The same for all: so that a count changes only with what is counted. Another seed starts tasks at other
-/// milliseconds.
+/// The seed of every world, so that a count changes only with what is counted. Another seed starts
+/// tasks at other milliseconds.
 const SEED: u64 = 1;
 
 #[test]
@@ -44,7 +44,7 @@ fn a_guarded_run_costs_what_is_committed() {
             report(&format!("{name}, {length}"), &tally);
         }
     }
-    // The second run comes a second later, and would work for five minutes.
+    // The second run comes a second later. Its work takes five minutes.
     let holds = (Way::ExclusiveRun, 0, hour, "skip");
     for (overlap, name) in [
         ("skip", "1 h and a skip"),
@@ -81,8 +81,9 @@ fn a_heartbeat_is_one_transition_and_six_events_and_a_retry_one_and_four() {
     );
 }
 
-/// What these runs cost together: the way, the second in which it starts, the seconds of its work and the overlap
-/// policy of each. The lock has been used before. Nothing goes wrong, and the sweep does not run.
+/// Returns what these runs cost together. Each has its way, the second in which it starts, the
+/// seconds of its work, and its overlap policy. The lock was used before, nothing goes wrong, and
+/// the sweep does not run.
 fn runs(runs: &[(Way, u64, u64, &str)]) -> Tally {
     let mut world = World::of_seed(SEED, 0);
     world.as_deployed = true;
@@ -132,7 +133,7 @@ fn begin(world: &Arc<World>, name: &str, (way, at, seconds, overlap): (Way, u64,
     });
 }
 
-/// An input as the README has it, with defaults for everything else.
+/// Returns an input as in the README, with defaults for everything else.
 fn task(seconds: u64, overlap: &str) -> Value {
     let batch = Batch {
         length: seconds * 1000,

@@ -1,7 +1,7 @@
 //! The deployed definition, state by state: what it calls, with what, and where each answer leads.
 //!
-//! The worlds show that no promise breaks, whatever happens. These tests say what the definition
-//! does in one case each, so that a change of it fails by name.
+//! The worlds show that no promise breaks. These tests say what the definition does in one case
+//! each, so that a changed definition fails a test that names the case.
 
 mod golden;
 mod input;

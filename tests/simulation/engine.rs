@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// The true time, in milliseconds since 1970.
+    /// Returns the true time, in milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         locked(&self.inner).now
     }
@@ -67,20 +67,20 @@ impl Engine {
         id
     }
 
-    /// Ends a job where it stands: a crash. A job that is over stays over.
+    /// Ends a job at its present point, as a crash does. A job that has ended stays so.
     pub(crate) fn kill(&self, id: JobId) {
         // What the job held is dropped outside of the lock, because it may hold timers.
         let job = locked(&self.inner).jobs.remove(&id);
         drop(job);
     }
 
-    /// Ends all jobs: they hold the world that holds them.
+    /// Ends all jobs, because they hold the world that holds them.
     pub(crate) fn end(&self) {
         let jobs = std::mem::take(&mut locked(&self.inner).jobs);
         drop(jobs);
     }
 
-    /// Returns after `millis` of virtual time.
+    /// Waits for `millis` of virtual time.
     pub(crate) fn sleep(&self, millis: u64) -> Sleep<'_> {
         let end = self.now() + millis;
         Sleep {
@@ -90,8 +90,8 @@ impl Engine {
         }
     }
 
-    /// Runs until `end`, until nothing is left to run, or until `stop` says so. `pick` chooses one
-    /// of so many ready jobs.
+    /// Runs until `end`, until no job is left to run, or until `stop` returns true. `pick` chooses
+    /// one of the ready jobs, whose number it gets.
     pub(crate) fn run(&self, end: u64, pick: impl Fn(usize) -> usize, stop: impl Fn() -> bool) {
         while !stop() {
             let ready = locked(&self.woken).len();
@@ -125,7 +125,7 @@ impl Engine {
         drop(job);
     }
 
-    /// Moves time to the next timer; `false` when there is none before `end`.
+    /// Moves time to the next timer. Returns `false` if there is none up to `end`.
     fn jump(&self, end: u64) -> bool {
         let mut inner = locked(&self.inner);
         let next = inner.timers.first_key_value().map(|((at, _), _)| *at);
@@ -141,7 +141,7 @@ impl Engine {
     }
 }
 
-/// Ready at a point of virtual time.
+/// A future that is ready at a point of virtual time.
 pub(crate) struct Sleep<'a> {
     engine: &'a Engine,
     end: u64,
@@ -174,12 +174,13 @@ impl Drop for Sleep<'_> {
     }
 }
 
-/// What stands behind `mutex`, also after a panic: the failure is then shown with what there is.
+/// Returns the value behind `mutex`, also after a panic: the failure is then shown with what there
+/// is.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A value that one job waits for and another one puts there. The first value stays.
+/// A value that one job puts and another one waits for. The first value stays.
 pub(crate) struct Slot<T>(Arc<Mutex<(Option<T>, Option<Waker>)>>);
 
 impl<T> Clone for Slot<T> {
@@ -214,13 +215,13 @@ impl<T: Clone> Slot<T> {
     }
 }
 
-/// Which of two came first.
+/// Which of two futures was ready first.
 pub(crate) enum First<A, B> {
     Left(A),
     Right(B),
 }
 
-/// Waits for one of two and drops the other.
+/// Waits for the first of two futures, and drops the other.
 pub(crate) async fn race<A, B>(
     left: impl Future<Output = A>,
     right: impl Future<Output = B>,

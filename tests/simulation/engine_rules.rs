@@ -3,7 +3,7 @@
 use crate::engine::{Engine, First, Slot, locked, race};
 use std::sync::{Arc, Mutex};
 
-/// What jobs have written down, and when.
+/// What jobs have noted, each note with its time.
 type Diary = Arc<Mutex<Vec<(u64, &'static str)>>>;
 
 fn engine() -> (Arc<Engine>, Diary) {

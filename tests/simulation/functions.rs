@@ -1,4 +1,4 @@
-//! The real handlers, each invocation on a machine of its own with a clock of its own.
+//! The real handlers. Each invocation has a machine of its own, with a clock of its own.
 
 use crate::bill;
 use crate::cloud::{SimExecutions, SimTasks};
@@ -20,13 +20,13 @@ use lockstep_tests::schedules::MemorySchedules;
 use serde_json::{Value, to_value};
 use std::sync::Arc;
 
-/// How long an ended run is remembered: longer than any simulation.
+/// How long ended runs and run keys are kept: longer than any simulation.
 pub(crate) const RETENTION: Retention = Retention {
     history: Seconds::of(7 * 86_400),
     run_keys: Seconds::of(14 * 86_400),
 };
 
-/// The functions that a workflow here can call, the reaper and operate.
+/// The functions that a workflow here calls, the reaper and operate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Acquire,
@@ -48,7 +48,7 @@ impl Function {
         Self::Work,
     ];
 
-    /// Its name in the template of the stack.
+    /// Returns the name of the function in the template of the stack.
     pub(crate) const fn logical_id(self) -> &'static str {
         match self {
             Self::Acquire => "AcquireLockFunction",
@@ -69,7 +69,8 @@ impl Function {
         Self::ALL.into_iter().find(|function| function.arn() == arn)
     }
 
-    /// After how long Lambda ends it, in milliseconds: as in the template of the stack.
+    /// Returns after how many milliseconds Lambda ends the function, as in the template of the
+    /// stack.
     pub(crate) const fn timeout(self) -> u64 {
         match self {
             Self::Acquire | Self::Heartbeat | Self::Release => 10_000,
@@ -121,7 +122,7 @@ pub(crate) async fn call(
     Ok(answer.expect("an answer is JSON"))
 }
 
-/// The fields that a function before an upgrade may not know. It ignores what it does not know.
+/// The fields that a function from before an upgrade does not know, and ignores.
 const NEW_FIELDS: [(Function, &[&str]); 2] = [
     (
         Function::Heartbeat,
@@ -135,7 +136,7 @@ const NEW_FIELDS: [(Function, &[&str]); 2] = [
     (Function::Release, &["failure"]),
 ];
 
-/// The event as the function before an upgrade reads it.
+/// Returns the event as a function from before an upgrade reads it.
 fn as_before(world: &World, function: Function, mut event: Value) -> Value {
     // A process brings its own version of the handlers.
     let number = world.weather.drops(function, world.now());
@@ -145,7 +146,7 @@ fn as_before(world: &World, function: Function, mut event: Value) -> Value {
     let fields = NEW_FIELDS.iter().find(|(of, _)| *of == function);
     let fields = fields.map(|(_, fields)| *fields).unwrap_or_default();
     if let Some(event) = event.as_object_mut().filter(|_| !fields.is_empty()) {
-        // A length without the time between heartbeats is refused: the two came together.
+        // `leaseSeconds` without `heartbeatSeconds` is refused: one version brought both.
         let dropped = match fields[number % fields.len()] {
             "heartbeatSeconds" | "leaseSeconds" => &["heartbeatSeconds", "leaseSeconds"][..],
             _ => &fields[number % fields.len()..=number % fields.len()],
@@ -160,14 +161,14 @@ fn as_before(world: &World, function: Function, mut event: Value) -> Value {
     event
 }
 
-/// The lock that a request names.
+/// Returns the lock that a request names.
 pub(crate) fn lock_in(event: &Value) -> Option<LockKey> {
     let named = [&event["lock"], &event["grant"]["lock"]];
     let named = named.into_iter().find_map(Value::as_str)?;
     LockKey::new(named).ok()
 }
 
-/// One step of the work of a user's own workflow: a write to the guarded resource.
+/// Does one step of the work of a user's own workflow: a write to the guarded resource.
 fn work(world: &World, event: &Value) -> Result<Value, Failure> {
     let lock = event["grant"]["lock"].as_str().unwrap_or_default();
     let lock = LockKey::new(lock)
@@ -181,7 +182,7 @@ fn work(world: &World, event: &Value) -> Result<Value, Failure> {
     }
 }
 
-/// Whether a request comes from a process, which runs the handlers itself.
+/// Returns whether a request comes from a process, which runs the handlers itself.
 fn is_inside(event: &Value) -> bool {
     let holders = [&event["holder"], &event["grant"]["holder"]];
     let holder = holders.into_iter().find_map(Value::as_str);
@@ -189,7 +190,7 @@ fn is_inside(event: &Value) -> bool {
     holder.is_some_and(|holder| ExecutionArn::of_holder(&holder).is_none())
 }
 
-/// The dependencies of a function, or of a process inside a container.
+/// Returns the dependencies of a function, or of a process inside a container.
 pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
     let seed = world.number(0..=u64::MAX);
     Deps {
@@ -207,7 +208,7 @@ pub(crate) fn deps(world: &Arc<World>, inside: bool) -> Deps<Simulated> {
     }
 }
 
-/// The event bus: what happened goes into the trace.
+/// An event bus that writes its events into the trace.
 pub(crate) struct SimEvents(Arc<World>);
 
 impl Events for SimEvents {
@@ -223,7 +224,7 @@ impl Events for SimEvents {
                 EventKind::WaiterSentAway => "sent away by a process",
                 EventKind::EvidenceMissing => {
                     self.0.count("alerts of missing evidence");
-                    // A stop that fails is reported each time that it is tried.
+                    // A failed stop is reported at each try.
                     let is_stop = event.reason.starts_with("the run is not stopped");
                     if let Some(holder) = event.holder.as_ref().filter(|_| !is_stop) {
                         witness::alerts(&self.0, holder, &event.reason);

@@ -1,4 +1,4 @@
-//! Invocations of functions: late, lost, cut off, run twice.
+//! Invocations of functions, which come late, are lost, are cut off or run twice.
 
 use crate::engine::{First, Slot, locked, race};
 use crate::functions::{self, Function};
@@ -24,19 +24,19 @@ impl Failure {
         }
     }
 
-    /// The failure of a function, as Lambda reports it.
+    /// Returns the failure of a function as Lambda reports it.
     pub(crate) fn of_function(error: &str, message: &str) -> Self {
         let cause = json!({ "errorType": error, "errorMessage": message });
         Self::new(error, &cause.to_string())
     }
 
-    /// `$states.errorOutput`.
+    /// Returns `$states.errorOutput`.
     pub(crate) fn as_output(&self) -> Value {
         json!({ "Error": self.error, "Cause": self.cause })
     }
 }
 
-/// The errors of Lambda itself. Most definitions name the first ones only.
+/// The errors of Lambda itself. Most definitions name only the first of them.
 const LOST: [&str; 6] = [
     "Lambda.SdkClientException",
     "Lambda.ServiceException",
@@ -46,8 +46,8 @@ const LOST: [&str; 6] = [
     "Lambda.KMSThrottlingException",
 ];
 
-/// How a function ends that is cut off: with its process, or by a panic, which the runtime reports
-/// under the name of a type.
+/// How a function ends that is cut off: with its process, or by a panic. The runtime reports a
+/// panic under the name of a type.
 const CUT_OFF: [&str; 4] = [
     "Runtime.ExitError",
     "Runtime.ExitError",
@@ -55,7 +55,7 @@ const CUT_OFF: [&str; 4] = [
     "alloc::string::String",
 ];
 
-/// Invokes a function once, from the caller's point of view. The caller bounds the time.
+/// Invokes a function once, as its caller sees it. The caller limits the time.
 pub(crate) async fn invoke(
     world: &Arc<World>,
     function: Function,
@@ -99,8 +99,8 @@ pub(crate) async fn invoke(
     answer
 }
 
-/// The function runs on whatever becomes of its caller, up to its time-out. It may be cut off
-/// anywhere.
+/// Starts the function, which runs up to its time-out, whatever happens to its caller. The function
+/// may be cut off anywhere.
 fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Value, Failure>> {
     let answer = Slot::new();
     // A waiting state that may be registered without a place in the queue.
@@ -145,7 +145,7 @@ fn start(world: &Arc<World>, function: Function, event: Value) -> Slot<Result<Va
     answer
 }
 
-/// The failures of acquire-lock that may come between the registration of a waiting state and its
+/// The errors of acquire-lock that may come between the registration of a waiting state and its
 /// place in the queue.
 const BROKE_OFF: [&str; 3] = [
     "Lockstep.Unavailable",
@@ -162,7 +162,7 @@ fn announce_waiter(world: &World, event: &Value) {
     }
 }
 
-/// Notes that the holder asks to release its grant, before it does.
+/// Notes that the holder asks to release its grant, before the release runs.
 fn announce_release(world: &Arc<World>, event: &Value) {
     let holder = event["grant"]["holder"].as_str();
     let holder = holder.and_then(|holder| HolderId::new(holder).ok());

@@ -1,4 +1,4 @@
-//! An operator: sends requests to operate, which may be lost, run twice or be cut off like all others.
+//! An operator. The requests to operate may be lost, run twice or be cut off as all others.
 
 use crate::engine::locked;
 use crate::functions::Function;
@@ -9,10 +9,10 @@ use lockstep::domain::{HolderId, LockKey, LockRecord, Mode, RunId, RunKey, Times
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Time between two checks by the operator, in milliseconds.
+/// Shortest time between two checks by the operator, in milliseconds. The longest is twice as long.
 const CHECK_EVERY: u64 = 45_000;
 
-/// Operates one lock as long as the world lasts.
+/// Operates one lock until the world ends.
 pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
     loop {
         world.linger(CHECK_EVERY..=2 * CHECK_EVERY).await;
@@ -34,7 +34,7 @@ pub(crate) async fn operate(world: Arc<World>, lock: LockKey) {
     }
 }
 
-/// A frozen lock has a stale holder: it is stopped and evicted before the lock goes on.
+/// Clears a frozen lock: evicts its stale holders by force, and then resumes the lock.
 async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let now = world.timestamp();
     let holders = record.holders.iter();
@@ -44,13 +44,13 @@ async fn clear(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     act(world, lock, "resume", json!({ "lock": lock.as_str() })).await;
 }
 
-/// A frozen lock is not resumed by a prefix, which makes no difference to a paused one.
+/// Resumes a paused lock, by its name or by a prefix. A prefix would not resume a frozen lock.
 async fn resume(world: &Arc<World>, lock: &LockKey) {
     let scope = if world.chance(500) { "lock" } else { "prefix" };
     act(world, lock, "resume", json!({ scope: lock.as_str() })).await;
 }
 
-/// For some time, until it is resumed, or until the runs that hold it have ended.
+/// Pauses a lock until a resume, until a time, or until the runs that hold it have ended.
 async fn pause(world: &Arc<World>, lock: &LockKey) {
     let mut request = json!({ "lock": lock.as_str() });
     if world.chance(500) {
@@ -63,7 +63,7 @@ async fn pause(world: &Arc<World>, lock: &LockKey) {
     act(world, lock, "pause", request).await;
 }
 
-/// One that holds the lock, or waits for it.
+/// Evicts one run that holds the lock or waits for it.
 async fn evict_one(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     let items = world.store.items(lock);
     let waiters = items.waiters.values();
@@ -76,7 +76,7 @@ async fn evict_one(world: &Arc<World>, lock: &LockKey, record: &LockRecord) {
     }
 }
 
-/// Without `force`, no promise to the holder may be broken: operate has to see that it is dead.
+/// Evicts a holder. Without `force`, operate has to see that the holder is dead.
 async fn evict(world: &Arc<World>, lock: &LockKey, holder: &HolderId, force: bool) {
     if force {
         locked(&world.audit).evictions.insert(holder.clone());
@@ -92,7 +92,7 @@ async fn clear_rest(world: &Arc<World>, lock: &LockKey) {
     act(world, lock, "clear-rest", json!({ "lock": lock.as_str() })).await;
 }
 
-/// The run key of one run that has succeeded.
+/// Makes one run key of the lock free again.
 async fn forget(world: &Arc<World>, lock: &LockKey) {
     let runs = world.store.items(lock).runs;
     let keys = runs.into_keys().filter_map(|id| match id {
@@ -110,7 +110,7 @@ async fn forget(world: &Arc<World>, lock: &LockKey) {
     act(world, lock, "forget", request).await;
 }
 
-/// Sends `request` as `name`, once: the next check is the repetition.
+/// Sends the act `name` once. The next check repeats it.
 async fn act(world: &Arc<World>, lock: &LockKey, name: &'static str, mut request: Value) {
     request["act"] = json!(name);
     request["actor"] = json!("operator");

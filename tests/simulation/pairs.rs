@@ -1,8 +1,9 @@
-//! Which options meet which events: a fault of a combination can show only where the combination occurs.
+//! Counts which options meet which events, because a fault of a combination shows only where the
+//! combination occurs.
 //!
-//! A pair is two options of one run, or two values of one option, which two runs at one lock have. It meets an
-//! event that happens while the runs are in play: to one of them, to their lock, or to everybody. [`table`] says in
-//! how many worlds.
+//! A pair is two options of one run, or two values of one option that two runs at one lock have. A
+//! pair meets an event that happens while its runs are in play: to one of them, to their lock, or
+//! to all. [`table`] says in how many worlds each pair has to meet each event.
 
 mod facet;
 mod table;
@@ -15,7 +16,8 @@ use crate::world::World;
 use lockstep::domain::{HolderId, LockKey};
 use std::collections::BTreeMap;
 
-/// How long after its end what happens may still meet a run, in milliseconds: its work stops, its permit is freed.
+/// How long after its end a run still meets events, in milliseconds: its work stops, and its permit
+/// is freed.
 const AFTER: u64 = 120_000;
 
 /// The pairs of one world.
@@ -28,13 +30,13 @@ pub(crate) struct Pairs {
 /// A run in play.
 struct Run {
     lock: LockKey,
-    /// Its options, as a set of bits.
+    /// The options of the run, as a set of bits.
     facets: u32,
     until: u64,
 }
 
 impl World {
-    /// A run begins, or goes on after a redrive.
+    /// Notes that a run begins, or goes on after a redrive.
     pub(crate) fn plays(&self, holder: &HolderId, lock: &LockKey, facets: u32) {
         let until = u64::MAX;
         let run = Run {
@@ -45,14 +47,14 @@ impl World {
         locked(&self.pairs).runs.insert(holder.clone(), run);
     }
 
-    /// A run is redriven.
+    /// Notes that a run is redriven.
     pub(crate) fn plays_on(&self, holder: &HolderId) {
         if let Some(run) = locked(&self.pairs).runs.get_mut(holder) {
             run.until = u64::MAX;
         }
     }
 
-    /// A run has ended.
+    /// Notes that a run has ended.
     pub(crate) fn played(&self, holder: &HolderId) {
         let until = self.now() + AFTER;
         if let Some(run) = locked(&self.pairs).runs.get_mut(holder) {
@@ -60,7 +62,7 @@ impl World {
         }
     }
 
-    /// Something happens to a lock, or to all.
+    /// Notes an event that happens to a lock, or to all locks.
     pub(crate) fn happens(&self, event: Event, lock: Option<&LockKey>) {
         let now = self.now();
         let Pairs { runs, met } = &mut *locked(&self.pairs);
@@ -75,7 +77,7 @@ impl World {
         }
     }
 
-    /// Something happens to one run.
+    /// Notes an event that happens to one run.
     pub(crate) fn happens_to(&self, event: Event, holder: &HolderId) {
         let now = self.now();
         let Pairs { runs, met } = &mut *locked(&self.pairs);

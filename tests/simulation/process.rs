@@ -1,5 +1,5 @@
-//! Holders that are no executions: processes that speak to the functions themselves. They are
-//! paused for longer than their lease, come back as zombies, or are gone without a word.
+//! Holders that are no executions: processes that call the functions themselves. They stand still
+//! for longer than their lease, come back as zombies, or end without a release.
 
 use crate::engine::{First, locked, race};
 use crate::functions::Function;
@@ -19,13 +19,13 @@ pub(crate) struct Plan {
     pub(crate) name: String,
     pub(crate) lock: LockKey,
     pub(crate) ask: Value,
-    /// How long it waits, in seconds.
+    /// How long it waits for a permit, in seconds.
     pub(crate) patience: Option<u64>,
     /// How long it works, in milliseconds.
     pub(crate) length: u64,
-    /// When it stands still, counted from its grant, and for how long.
+    /// When it stands still, in milliseconds after its grant, and for how long.
     pub(crate) pause: Option<(u64, u64)>,
-    /// When it is gone, counted from its grant.
+    /// When it ends without a release, in milliseconds after its grant.
     pub(crate) dies: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ struct Grant {
     token: FencingToken,
     /// Time between heartbeats, in milliseconds.
     beat: u64,
-    /// The receipt, as it came.
+    /// The receipt as the function returned it.
     receipt: Value,
 }
 
@@ -49,7 +49,7 @@ impl Grant {
     }
 }
 
-/// What a process does, from its start to its end.
+/// Plays a process from its start to its end.
 pub(crate) async fn live(world: Arc<World>, plan: Plan) {
     locked(&world.audit).processes += 1;
     let holder = HolderId::new(plan.name.as_str()).expect("a name is a holder");
@@ -70,7 +70,7 @@ pub(crate) async fn live(world: Arc<World>, plan: Plan) {
     locked(&world.audit).processes -= 1;
 }
 
-/// Asks again until it is granted a permit or sent away.
+/// Asks again until a permit is granted or refused.
 async fn acquire(world: &Arc<World>, plan: &Plan) -> Option<Grant> {
     let mut ask = plan.ask.clone();
     if let Some(seconds) = plan.patience {
@@ -109,7 +109,8 @@ async fn work(world: &Arc<World>, plan: &Plan, grant: &Grant) {
             world.note(&plan.name, format_args!("stands still for {length} ms"));
             world.sleep(length).await;
         }
-        // It does not read the clock before it writes: that is what the token is for.
+        // The process does not read the clock before it writes: the token has to protect the
+        // resource.
         if !resource::write(world, &plan.lock, grant.token, &plan.name) {
             return;
         }
@@ -125,7 +126,7 @@ async fn work(world: &Arc<World>, plan: &Plan, grant: &Grant) {
     release(world, grant).await;
 }
 
-/// Whether the process may go on.
+/// Sends a heartbeat. Returns whether the process may go on.
 async fn beat(world: &Arc<World>, plan: &Plan, grant: &Grant, done: u64) -> bool {
     let progress = format!("{done} writes");
     let request = json!({ "grant": grant.receipt, "progress": progress });
@@ -150,7 +151,8 @@ async fn invoke(world: &Arc<World>, function: Function, event: Value) -> Result<
     }
 }
 
-/// Whether a process asks again: it knows the names of Lockstep, and those that are worth a retry.
+/// Returns whether a process asks again: it does, except after an error of Lockstep that is not
+/// worth a retry.
 fn is_transient(failure: &Failure) -> bool {
     let mut names = ErrorName::ALL.iter();
     let ours = names.find(|name| name.as_str() == failure.error);

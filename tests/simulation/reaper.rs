@@ -1,4 +1,4 @@
-//! What wakes the reaper: events that are late, lost, doubled and out of order, and the sweep.
+//! What starts the reaper: events that are late, lost, doubled or out of order, and the sweep.
 
 use crate::cloud::{TaskRequest, TaskRow};
 use crate::engine::locked;
@@ -10,10 +10,11 @@ use lockstep::events::{Event, EventDetail};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// How often the sweep is started, in milliseconds.
+/// How often the sweep starts, in milliseconds.
 const SWEEP: u64 = 60_000;
 
-/// Tells of an execution that has begun or ended. Step Functions does so as well as it can.
+/// Sends the event of an execution that has begun or ended. Step Functions sends events on a
+/// best-effort basis.
 pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: &str) {
     let cloud = locked(&world.cloud);
     let Some(row) = cloud.executions.get(arn) else {
@@ -25,7 +26,7 @@ pub(crate) fn execution_changed(world: &Arc<World>, arn: &ExecutionArn, status: 
     deliver(world, event, "execution event");
 }
 
-/// The event of a task as it is now.
+/// Returns the event of a task in its present state.
 pub(crate) fn task_event(arn: &str, row: &TaskRow, request: &TaskRequest) -> Value {
     let now = row.now;
     let time = |at: Option<u64>| at.map(|at| rfc3339(Timestamp::from_millis(at)));
@@ -55,7 +56,7 @@ pub(crate) fn task_event(arn: &str, row: &TaskRow, request: &TaskRequest) -> Val
     })
 }
 
-/// The event of an execution that is the work of another, as it is now.
+/// Returns the event of an execution that is the work of another, in its present state.
 pub(crate) fn child_event(arn: &str, row: &TaskRow) -> Value {
     let now = row.now;
     status_change(arn, now.execution_status(), "{}", 0, now.execution_ended())
@@ -75,7 +76,7 @@ fn status_change(arn: &str, status: &str, input: &str, redrives: u64, stop: Opti
     })
 }
 
-/// The event of what a process leaves to the reaper.
+/// Sends the event of what a process leaves to the reaper.
 pub(crate) fn left_by_a_process(world: &Arc<World>, event: &Event) {
     let event = json!({
         "source": "lockstep",
@@ -85,7 +86,7 @@ pub(crate) fn left_by_a_process(world: &Arc<World>, event: &Event) {
     deliver(world, event, "event of a process");
 }
 
-/// Sends an event on its way to the reaper.
+/// Sends an event to the reaper. The event may be lost, or sent twice.
 pub(crate) fn deliver(world: &Arc<World>, event: Value, kind: &str) {
     if world.as_deployed && !has_rule(&event) {
         return;
@@ -103,7 +104,7 @@ pub(crate) fn deliver(world: &Arc<World>, event: Value, kind: &str) {
     send(world, event);
 }
 
-/// Whether a rule of infra/template.yaml passes an event on to the reaper.
+/// Returns whether a rule of infra/template.yaml passes an event on to the reaper.
 fn has_rule(event: &Value) -> bool {
     let detail = &event["detail"];
     match event["source"].as_str() {
@@ -126,7 +127,7 @@ fn send(world: &Arc<World>, event: Value) {
         } else {
             bus.linger(50..=1500).await;
         }
-        // An asynchronous invocation is tried three times.
+        // Lambda tries an asynchronous invocation three times.
         for pause in [60_000, 120_000, 0] {
             if invoke(&bus, Function::Reaper, event.clone()).await.is_ok() {
                 return;
@@ -136,7 +137,7 @@ fn send(world: &Arc<World>, event: Value) {
     });
 }
 
-/// Starts the sweep every minute, as long as the world lasts.
+/// Starts the sweep every minute until the world ends.
 pub(crate) async fn sweep(world: Arc<World>) {
     loop {
         world.sleep(SWEEP).await;
@@ -152,7 +153,7 @@ pub(crate) async fn sweep(world: Arc<World>) {
     }
 }
 
-/// Whether every lock is free and no run waits.
+/// Returns whether every lock is idle and nothing of the cloud is at work.
 pub(crate) fn all_idle(world: &World, locks: &[LockKey]) -> bool {
     let record = |lock| world.store.items(lock).record;
     let idle = |lock| record(lock).is_none_or(|record| record.is_idle());

@@ -1,13 +1,14 @@
-//! What the work writes to: a resource that refuses tokens smaller than the largest it has seen.
+//! The guarded resource that the work writes to. It refuses tokens smaller than the largest that it
+//! has seen.
 
 use crate::engine::locked;
 use crate::witness::Excuse;
 use crate::world::{World, short};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockKey, LockRecord, Permits};
 
-/// One write of the work of a grant; whether the resource takes it.
+/// Writes once for the work of a grant. Returns whether the resource takes the write.
 ///
-/// Under more than one permit several tokens are good at once, and nothing is refused.
+/// With more than one permit, several tokens are good at once, and nothing is refused.
 pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &str) -> bool {
     let record = world.store.items(lock).record;
     let is = |what: &dyn Fn(&LockRecord) -> bool| record.as_ref().is_some_and(what);
@@ -46,13 +47,13 @@ pub(crate) fn write(world: &World, lock: &LockKey, token: FencingToken, who: &st
 }
 
 /// How long a redriven execution may work before its first heartbeat has stopped it, in
-/// milliseconds: half of it is the time that a container takes to stop.
+/// milliseconds. Half of it is the time that a container takes to stop.
 const REDRIVEN: u64 = 60_000;
 
-/// How long the last call of an execution's states may go on after its end, in milliseconds.
+/// How long the last call of a workflow's own states may go on after its end, in milliseconds.
 const LAST_STEP: u64 = 15_000;
 
-/// Why work may go on without its permit.
+/// Returns why work may go on without its permit.
 fn excuse(world: &World, holder: &HolderId) -> Option<Excuse> {
     let now = world.now();
     if locked(&world.audit).evictions.contains(holder) {
@@ -82,7 +83,7 @@ fn excuse(world: &World, holder: &HolderId) -> Option<Excuse> {
     case.map(|(_, excuse)| excuse)
 }
 
-/// Work without a permit: explained, counted, and refused once somebody else has written.
+/// Counts and notes a write without a permit that has an excuse.
 fn zombie(world: &World, record: Option<&LockRecord>, who: &str, why: &str, taken: bool) {
     if !taken {
         world.count("zombies refused");

@@ -1,4 +1,4 @@
-//! One world from its seed to its end.
+//! The life of one world, from its seed to its end.
 
 use crate::audit;
 use crate::engine::locked;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 /// How long a calm world may take to come to rest, in milliseconds.
 ///
-/// A dead run whose events were lost is found after its lease, which may be an hour, and several may
-/// hold the lock one after the other. That a free permit is not left unused is bounded elsewhere, by
-/// the witness.
+/// A dead run whose events were lost is found after its lease, which may be an hour, and several
+/// such runs may hold the lock one after the other. The witness limits how long a permit is free
+/// while a run waits.
 const CALM: u64 = 360 * 60_000;
 
 /// Time between two checks of a world, in milliseconds.
 const STEP: u64 = 60_000;
 
-/// What came of a seed.
+/// The result of a seed.
 pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) tally: Tally,
@@ -30,7 +30,7 @@ pub(crate) struct Report {
     pub(crate) broken: Option<String>,
 }
 
-/// Lives through the world of `seed`.
+/// Plays the world of `seed`.
 pub(crate) fn live_through(seed: u64) -> Report {
     let world = Arc::new(World::of_seed(seed, TROUBLE));
     let lived = catch_unwind(AssertUnwindSafe(|| live(&world)));

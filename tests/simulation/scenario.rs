@@ -1,4 +1,4 @@
-//! What happens in the world of one seed: which locks, who comes when, what goes wrong.
+//! What happens in the world of one seed: its locks, who comes when, and what goes wrong.
 
 mod requests;
 
@@ -24,12 +24,14 @@ struct Guarded {
     min_interval: Option<u64>,
     /// How often a run is expected to succeed, in seconds.
     expect_every: Option<u64>,
-    /// The options that most of its callers ask for, as bits: what is rare meets what is rare somewhere.
+    /// The options that most of its callers ask for, as bits. So rare options meet each other at
+    /// some locks.
     fashion: u32,
 }
 
 impl Guarded {
-    /// Whether a caller asks for an option that so many of a thousand ask for elsewhere.
+    /// Returns whether a caller asks for an option: 700 of a thousand do if the lock favours it,
+    /// and otherwise `usual` of a thousand.
     fn wants(&self, world: &World, facet: Facet, usual: u64) -> bool {
         let is_fashion = self.fashion & facet.bit() > 0;
         world.chance(if is_fashion { 700 } else { usual })
@@ -44,7 +46,7 @@ pub(crate) fn set_up(world: &Arc<World>) -> Vec<LockKey> {
     let crowded = if world.chance(100) { 1000 } else { 200 };
     for number in 0..world.number(8..=26) {
         let guarded = &locks[usize::try_from(number).unwrap_or(0) % locks.len()];
-        // Some come as a crowd, some alone.
+        // Some come as a crowd at one time, some alone.
         let crowd = world.chance(crowded);
         let at = if crowd {
             60_000
@@ -96,7 +98,7 @@ fn guarded(world: &World, number: u64) -> Guarded {
     }
 }
 
-/// The trigger delivers a start once more, under another name.
+/// Delivers a start once more, under another name.
 fn start_twice(world: &Arc<World>, at: u64, order: &Order) {
     let twin = order.named("again");
     let behind = if world.chance(500) { 50 } else { 60_000 };
@@ -114,7 +116,8 @@ fn start_twice(world: &Arc<World>, at: u64, order: &Order) {
     });
 }
 
-/// An execution starts at its time. It may be ended from outside, and be redriven after that.
+/// Starts an execution at its time. It may be ended from outside, and then be redriven or retried
+/// by its caller.
 fn come(world: &Arc<World>, at: u64, order: Order) {
     let later = Arc::clone(world);
     let crash = world.chance(250).then(|| world.number(500..=120_000));
@@ -148,7 +151,7 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
     });
 }
 
-/// Whether the execution was started by another, which it names.
+/// Returns whether the execution names another one that started it.
 fn is_nested(order: &Order) -> bool {
     facets(&order.input, Facet::Task) & Facet::Parent.bit() > 0
 }

@@ -1,6 +1,6 @@
 //! Many worlds: none may break a promise, and everything that can happen must have happened.
 //!
-//! The simulation is worth something only if a seed tells the whole story.
+//! A seed determines everything in its world. Without that, no failure could be repeated.
 
 use crate::engine::locked;
 use crate::pairs::{self, Worlds};
@@ -17,10 +17,10 @@ use std::thread;
 /// Number of worlds by default.
 const SEEDS: u64 = 1000;
 
-/// After so many broken worlds, no more are needed.
+/// After this many broken worlds, no more are needed.
 const SHOWN: usize = 3;
 
-/// What must happen, or the worlds test too little: how often follows from [`shares`].
+/// What must happen, or the worlds test too little. How often follows from [`shares`].
 const OFTEN: [&str; 52] = [
     "grants",
     "hand-overs",
@@ -76,7 +76,7 @@ const OFTEN: [&str; 52] = [
     "locks watched while evidence is hidden",
 ];
 
-/// What excuses a run: how often at most follows from [`shares`].
+/// What excuses a run. How often at most follows from [`shares`].
 const EXCUSES: [&str; 15] = [
     Excuse::LateRegistration.name(),
     Excuse::Evicted.name(),
@@ -124,7 +124,7 @@ fn no_seed_breaks_a_promise() {
     );
 }
 
-/// What must happen has, and what is excused has its bound.
+/// Asserts that everything of `OFTEN` has happened, and that no excuse exceeds its bound.
 fn assert_often(total: &Total, worlds: u64) {
     let bounds = |what: &str| {
         let share = shares::known(what);
@@ -145,7 +145,7 @@ fn assert_often(total: &Total, worlds: u64) {
     }
 }
 
-/// Lives through the worlds that are asked for. One by itself is shown, and there is nothing to sum up.
+/// Plays the worlds that the environment asks for. A single seed is shown, and returns `None`.
 fn lived() -> Option<(Range<u64>, Total)> {
     let only = variable("LOCKSTEP_SEED").map(|seed| number("LOCKSTEP_SEED", &seed));
     if let Some(seed) = only {
@@ -161,7 +161,7 @@ fn lived() -> Option<(Range<u64>, Total)> {
     Some((worlds, total))
 }
 
-/// What came of all seeds.
+/// The sums over all seeds.
 #[derive(Default)]
 struct Total {
     tally: Tally,
@@ -175,7 +175,8 @@ fn number(name: &str, text: &str) -> u64 {
         .unwrap_or_else(|_| panic!("{name} is {text:?}, but must be a whole number"))
 }
 
-/// The worlds of `LOCKSTEP_SEEDS`: so many, or those of a range, with which a run that was interrupted goes on.
+/// Returns the worlds of `LOCKSTEP_SEEDS`: a number of them, or a range, with which an interrupted
+/// run goes on.
 fn range(text: &str) -> Range<u64> {
     let (from, to) = text.split_once("..").unwrap_or(("0", text));
     let worlds = number("LOCKSTEP_SEEDS", from)..number("LOCKSTEP_SEEDS", to);
@@ -186,7 +187,8 @@ fn range(text: &str) -> Range<u64> {
     worlds
 }
 
-/// Lives through the worlds of a range, on as many threads as there are, until some are broken.
+/// Plays the worlds of a range, on as many threads as the machine has, until `SHOWN` of them are
+/// broken.
 fn live_through_all(seeds: Range<u64>) -> Total {
     let next = AtomicU64::new(seeds.start);
     let total = Mutex::new(Total::default());
@@ -218,8 +220,7 @@ fn live_through_all(seeds: Range<u64>) -> Total {
     total
 }
 
-/// What is worth knowing of a world that broke a promise: how to live through it again, and how it
-/// ended.
+/// Returns how to play a broken world again, and how it ended.
 fn failure(report: &Report) -> String {
     let lines: Vec<_> = report.trace.lines().collect();
     let tail = lines[lines.len().saturating_sub(60)..].join("\n");

@@ -1,5 +1,5 @@
-//! An auditor that notices nothing would be content with every world: each of its rules is shown a
-//! write that breaks it.
+//! Tests of the auditor: each of its rules is shown a write that breaks it. An auditor that notices
+//! nothing would accept every world.
 
 mod limits;
 mod table;

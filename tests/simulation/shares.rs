@@ -1,7 +1,8 @@
-//! Bounds that follow from shares: how often something happens in a world, and how far that varies.
+//! Bounds that follow from shares: how often something happens in a world, and how much that
+//! varies.
 //!
-//! Worlds are independent. So the sum over many of them is within seven standard deviations of its mean, whatever
-//! seeds they have: no bound is tuned to the seeds of the gate.
+//! Worlds are independent. So the sum over many of them is within seven standard deviations of its
+//! mean, whatever their seeds: no bound is tuned to the seeds of the gate.
 
 use crate::world::Tally;
 use lockstep_tests::repository;
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-/// How many standard deviations a bound leaves.
+/// How many standard deviations a bound allows.
 const DEVIATIONS: f64 = 7.0;
 
 /// How often something happens in one world.
@@ -26,7 +27,8 @@ pub(crate) struct Share {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums(BTreeMap<&'static str, Sum>);
 
-/// What was counted, its squares, and the worlds in which it was counted at all.
+/// How often something was counted, the squares of these counts, and in how many worlds it was
+/// counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     times: u64,
@@ -34,17 +36,17 @@ struct Sum {
     worlds: u64,
 }
 
-/// What of a sum a bound is about.
+/// What a bound is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// All times.
+    /// How often it happened.
     Times,
-    /// The worlds in which it happened at all, which vary less.
+    /// In how many worlds it happened, which varies less.
     Worlds,
 }
 
 impl Share {
-    /// The share of worlds in which something happens at all: it did in `times` of `sample`.
+    /// Returns the share of worlds in which something happens: it did in `times` of `sample`.
     #[expect(clippy::cast_precision_loss, reason = "counts of worlds are small")]
     pub(crate) fn of_worlds(times: u64, sample: u64) -> Self {
         let mean = times as f64 / sample as f64;
@@ -55,7 +57,7 @@ impl Share {
         }
     }
 
-    /// The least and the most in so many worlds. Both the worlds and the sample vary.
+    /// Returns the least and the most in `worlds` worlds. Both the worlds and the sample vary.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -68,7 +70,7 @@ impl Share {
             worlds * self.mean,
             (worlds * (1.0 + worlds / sample)).sqrt(),
         );
-        // What was never seen in the sample may still happen in one world of as many.
+        // What the sample never met may still happen in one of as many worlds.
         let deviation = self.deviation.max((1.0 / sample).sqrt());
         let apart = DEVIATIONS * spread * deviation;
         (
@@ -79,7 +81,7 @@ impl Share {
 }
 
 impl Sums {
-    /// One more world.
+    /// Adds one world.
     pub(crate) fn add(&mut self, tally: &Tally) {
         for (what, times) in tally {
             let sum = self.0.entry(what).or_default();
@@ -118,7 +120,7 @@ fn path() -> PathBuf {
     repository().join("tests/simulation/shares.md")
 }
 
-/// Writes how often each of `names` happened in so many worlds.
+/// Writes how often each of `names` happened in `worlds` worlds.
 pub(crate) fn write(sums: &Sums, names: &[(&str, Of)], worlds: u64) {
     let mut text = format!(
         "# How often things happen in a simulated world\n\n\
@@ -137,7 +139,7 @@ pub(crate) fn write(sums: &Sums, names: &[(&str, Of)], worlds: u64) {
     fs::write(path(), text).expect("the shares can be written");
 }
 
-/// The share of `what` that is written down.
+/// Returns the share of `what` that the file contains.
 pub(crate) fn known(what: &str) -> Option<Share> {
     let text = fs::read_to_string(path()).ok()?;
     let line = text

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) struct SimStore(pub(crate) Arc<World>);
 
 impl SimStore {
-    /// The way to the table: some time, and sometimes a failure before anything is done.
+    /// Brings a request to the table: takes some time, and sometimes fails before anything is done.
     async fn reach(&self, lock: Option<&LockKey>) -> Result<(), StoreError> {
         let world = &self.0;
         world.count(bill::REQUESTS);
@@ -54,7 +54,7 @@ impl SimStore {
         Ok(())
     }
 
-    /// The way back: some time, and sometimes an answer that is lost.
+    /// Brings an answer back: takes some time, and sometimes loses the answer.
     async fn come_back<T>(&self, lock: Option<&LockKey>, answer: T) -> Result<T, StoreError> {
         let world = &self.0;
         world.linger(1..=8).await;
@@ -79,8 +79,8 @@ impl LockStore for SimStore {
             write_late(&self.0, lock.clone(), change.clone());
             return Err(StoreError::Unavailable("no answer in time".into()));
         }
-        // The SDK had no answer in time and sends the write again: the first one arrives behind the second. A
-        // transaction has a token of its own, and is done once.
+        // The SDK got no answer and sends the write again: the first one arrives after the second.
+        // A transaction has a token of its own, and is done once.
         let once = !change.runs.is_empty() || change.waiter.is_some() || change.act.is_some();
         if !once && self.0.tries(Trial::LateWrites) && self.0.fault(8) {
             self.0.count("writes sent twice");
@@ -97,7 +97,7 @@ impl LockStore for SimStore {
         self.come_back(Some(lock), record).await
     }
 
-    /// Answers at once, so that a world without such a pause is what it would be without this read.
+    /// Answers at once, so that this read changes nothing in a world without a pause of all locks.
     async fn new_locks(&self) -> Result<Option<Mode>, StoreError> {
         self.0.store.new_locks().await
     }
@@ -139,7 +139,7 @@ impl LockStore for SimStore {
         self.come_back(Some(lock), waiter).await
     }
 
-    /// The index lags behind the table: it may not show a lock yet.
+    /// The index lags behind the table, and may not show a lock yet.
     async fn due(
         &self,
         shard: u8,
@@ -176,7 +176,7 @@ impl LockIndex for SimStore {
     }
 }
 
-/// What becomes of the table. Nothing else runs meanwhile.
+/// Applies a write to the table, and has it judged. Nothing else runs meanwhile.
 async fn write(world: &Arc<World>, lock: &LockKey, change: &Change) -> Result<Commit, StoreError> {
     let before = world.store.load(lock).await?;
     let answer = world.store.commit(lock, change).await?;
@@ -189,7 +189,7 @@ async fn write(world: &Arc<World>, lock: &LockKey, change: &Change) -> Result<Co
     Ok(answer)
 }
 
-/// The gate of a lock has changed.
+/// Notes a change of a lock's mode.
 fn tell(world: &World, lock: &LockKey, before: Option<&LockRecord>, after: Option<&LockRecord>) {
     let mode = |record: Option<&LockRecord>| record.map_or(Mode::Open, |it| it.gate.mode.clone());
     let (before, after) = (mode(before), mode(after));
@@ -208,7 +208,7 @@ fn tell(world: &World, lock: &LockKey, before: Option<&LockRecord>, after: Optio
     );
 }
 
-/// A request that its sender has given up on, and that arrives all the same.
+/// Delivers a write later that its sender has given up.
 fn write_late(world: &Arc<World>, lock: LockKey, change: Change) {
     let sender = Arc::clone(world);
     world.spawn(async move {

@@ -1,16 +1,17 @@
-//! What a world is put through, and judged by, beside the usual: each can be left out, so that a promise that the
-//! product does not keep yet shows which one it is.
+//! What a world goes through, and is judged by, beside the usual. Each trial can be left out, so
+//! that a promise that the product does not keep yet shows its trial.
 
 /// A hardship, or a stricter judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trial {
-    /// A write may arrive after later ones, or once more: the end of a lease never moves back.
+    /// A write may arrive after later ones, or twice: the end of a lease never moves back.
     LateWrites,
     /// No service describes anything for more than an hour: a lock whose holder is dead freezes.
     HiddenForHours,
-    /// Clocks are ahead, too.
+    /// Clocks are ahead too, and not only behind.
     ClocksAhead,
-    /// A function is upgraded in the middle: the one before it drops fields of a request.
+    /// A function is upgraded during runs: the version before the upgrade ignores some fields of a
+    /// request.
     Upgrade,
     /// Callers retry what has timed out, and name themselves.
     Retries,
@@ -18,15 +19,15 @@ pub(crate) enum Trial {
     SameTick,
     /// An execution that succeeds has done its work.
     Green,
-    /// A limit that is over is found, however seldom the holder beats.
+    /// An exceeded limit is found, however seldom the holder sends heartbeats.
     Limits,
     /// A limit counts from when the run learned of its grant.
     WorkTime,
-    /// A success is reported as missing only where there is none, however it was recorded.
+    /// A success is reported as missing only if there is none, however it was recorded.
     Successes,
     /// An execution ends soon after its release.
     EndsAfterRelease,
-    /// Evidence that is missing is reported once for each silence of its holder.
+    /// Missing evidence is reported once for each silence of a holder.
     QuietAlerts,
 }
 

@@ -1,5 +1,5 @@
-//! What goes wrong for a while and for everybody: the table is away, Lambda throttles, a function is
-//! being deployed, or the one before an upgrade; and nothing is described.
+//! What goes wrong for a while and for everybody: the table is away, Lambda throttles, a function
+//! is being deployed or is not upgraded yet, or no service describes anything.
 
 use crate::functions::Function;
 use crate::trial::{Trial, Trials};
@@ -11,7 +11,7 @@ pub(crate) struct Weather {
     spells: Vec<Spell>,
 }
 
-/// From when until when, in milliseconds since 1970, and what.
+/// A trouble, with its first and last time in milliseconds since 1970.
 struct Spell {
     from: u64,
     until: u64,
@@ -30,13 +30,13 @@ pub(crate) enum Trouble {
     Deployed(Function),
     /// Step Functions and ECS describe nothing.
     Hidden,
-    /// The same, for longer than an hour.
+    /// Step Functions and ECS describe nothing, for longer than an hour.
     HiddenForHours,
-    /// The function before an upgrade answers, which does not know one field of its requests.
+    /// A function is not upgraded yet, and does not know one field of its requests.
     Old(Function, usize),
 }
 
-/// The kinds of bad times: in how many worlds of a thousand, and how long in seconds.
+/// The kinds of trouble: in how many worlds of a thousand, and how long in seconds.
 const KINDS: [(Trouble, u64, (u64, u64)); 7] = [
     (Trouble::TableAway, 400, (10, 600)),
     (Trouble::TableThrottled, 200, (30, 120)),
@@ -48,7 +48,7 @@ const KINDS: [(Trouble, u64, (u64, u64)); 7] = [
 ];
 
 impl Weather {
-    /// Some spells between `from` and `until`. A table outage lasts up to ten leases.
+    /// Draws some spells between `from` and `until`. A table outage lasts up to ten leases.
     pub(crate) fn of(random: &mut Rng, from: u64, until: u64, trials: Trials) -> Self {
         let mut spells = Vec::new();
         for (what, share, (least, most)) in KINDS {
@@ -62,7 +62,7 @@ impl Weather {
             let what = drawn(what, random);
             let there = random.u64(0..1000) < share;
             if there && trial.is_none_or(|trial| trials.has(trial)) {
-                // What lasts for hours outlasts the other troubles.
+                // A spell of hours outlasts the other troubles.
                 let until = match what {
                     Trouble::HiddenForHours => begin + length,
                     _ => (begin + length).min(until),
@@ -77,7 +77,7 @@ impl Weather {
         Self { spells }
     }
 
-    /// Nothing but that no service describes anything between two times, for hours.
+    /// Returns weather in which no service describes anything between two times.
     pub(crate) fn hiding(from: u64, until: u64) -> Self {
         let what = Trouble::HiddenForHours;
         Self {
@@ -85,13 +85,13 @@ impl Weather {
         }
     }
 
-    /// Whether the services that describe executions and tasks give no answer at `now`.
+    /// Returns whether the services that describe executions and tasks give no answer at `now`.
     pub(crate) fn hides(&self, now: u64) -> bool {
         let hides = |what| matches!(what, Trouble::Hidden | Trouble::HiddenForHours);
         self.at(now).any(hides)
     }
 
-    /// Since when they have given none, for hours.
+    /// Returns since when they have given no answer, if they give none for hours.
     pub(crate) fn hidden_since(&self, now: u64) -> Option<u64> {
         let hours = |spell: &&Spell| {
             spell.what == Trouble::HiddenForHours && (spell.from..spell.until).contains(&now)
@@ -99,7 +99,7 @@ impl Weather {
         self.spells.iter().find(hours).map(|spell| spell.from)
     }
 
-    /// The field that `function` does not know yet at `now`, by its number.
+    /// Returns the number of the field that `function` does not know at `now`.
     pub(crate) fn drops(&self, function: Function, now: u64) -> Option<usize> {
         self.at(now).find_map(|what| match what {
             Trouble::Old(old, field) if old == function => Some(field),
@@ -107,14 +107,14 @@ impl Weather {
         })
     }
 
-    /// What a request to the table meets at `now`.
+    /// Returns the trouble that a request to the table meets at `now`.
     pub(crate) fn of_table(&self, now: u64) -> Option<Trouble> {
         let of_table = [Trouble::TableAway, Trouble::TableThrottled];
         self.at(now).find(|what| of_table.contains(what))
     }
 
-    /// The error that an invocation of `function` meets at `now`. While a function is deployed, it
-    /// has two.
+    /// Returns the error that an invocation of `function` meets at `now`. While a function is
+    /// deployed, there are two errors.
     pub(crate) fn of_function(&self, function: Function, now: u64) -> Option<&'static str> {
         self.at(now).find_map(|what| match what {
             Trouble::LambdaThrottled => Some("Lambda.TooManyRequestsException"),
@@ -134,7 +134,7 @@ impl Weather {
     }
 }
 
-/// A kind of trouble, with the function that it is about.
+/// Draws the function that a trouble is about.
 fn drawn(what: Trouble, random: &mut Rng) -> Trouble {
     match what {
         Trouble::Deployed(_) => Trouble::Deployed(deployed(random)),

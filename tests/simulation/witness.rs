@@ -1,8 +1,8 @@
 //! The witness: judges a world by what its executions, tasks and processes did and were answered.
 //!
-//! What a lease, a permit or a success is, it takes from requests, from the functions' answers,
-//! from exit codes and from the time. The lock table is what it judges; it believes the table one
-//! thing only, that the lock is closed until an operator has checked it.
+//! The witness takes leases, permits and successes from requests, from the functions' answers, from
+//! exit codes and from the time. The lock table is what it judges. It believes the table in one
+//! point: that the lock is closed until an operator has checked it.
 
 mod copies;
 mod excuse;

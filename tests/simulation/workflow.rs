@@ -24,7 +24,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The same under another name.
+    /// Returns the same order under another name.
     pub(crate) fn named(&self, what: &str) -> Self {
         let arn = ExecutionArn::new(format!("{}-{what}", self.arn)).expect("a valid ARN");
         Self {
@@ -33,7 +33,7 @@ impl Order {
         }
     }
 
-    /// What it is to the pairs.
+    /// Returns the kind of its work, as the pairs count it.
     fn kind(&self) -> Facet {
         match &self.input["work"] {
             work if work["startExecution"].is_object() => Facet::Workflow,
@@ -43,7 +43,7 @@ impl Order {
     }
 }
 
-/// An execution as StartExecution and RedriveExecution know it.
+/// What StartExecution and RedriveExecution know of an execution.
 #[derive(Clone)]
 pub(crate) struct Story {
     machine: &'static Machine,
@@ -53,7 +53,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// Whether the states themselves are the work.
+    /// Returns whether the states themselves are the work.
     pub(crate) fn is_own(&self) -> bool {
         !std::ptr::eq(self.machine, Machine::exclusive_run())
     }
@@ -96,8 +96,8 @@ pub(crate) fn start(world: &Arc<World>, order: &Order) {
     cloud::begin(world, &order.arn, row);
 }
 
-/// Redrives an execution that has not succeeded: it goes on from the state that did not succeed,
-/// with the variables of that time. One that failed by a Fail state fails again.
+/// Redrives an execution that has not succeeded. It goes on from the state that did not succeed,
+/// with the variables of that time. An execution that failed by a Fail state fails again.
 pub(crate) fn redrive(world: &Arc<World>, arn: &ExecutionArn) {
     if world.is_calm() || !cloud::has_failed(world, arn) {
         return;
@@ -158,8 +158,8 @@ fn conclude(run: &Run, end: Result<Value, Failure>) {
     cloud::end(world, &run.arn, how);
 }
 
-/// The execution asks to release its grant: the moment in which most is under way. Some are ended
-/// from outside just then.
+/// Notes that the execution asks to release its grant. Some executions are ended from outside just
+/// then, because most is under way at that moment.
 pub(crate) fn is_releasing(world: &Arc<World>, arn: &ExecutionArn) {
     let mut cloud = locked(&world.cloud);
     let row = cloud.executions.get_mut(arn);

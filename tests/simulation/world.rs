@@ -1,6 +1,5 @@
-//! What all actors of one simulated world share: time, chance, the table, the cloud, the trace.
-//!
-//! Clocks that disagree.
+//! What all actors of one simulated world share: time, chance, the table, the cloud, the trace, and
+//! clocks that disagree.
 
 use crate::audit::Audit;
 use crate::cloud::Cloud;
@@ -27,7 +26,7 @@ pub(crate) const START: u64 = 1_772_323_200_000;
 /// How many times each thing happened.
 pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
-/// The last part of an ARN, or the whole of another name.
+/// Returns the last part of an ARN, or all of another name.
 pub(crate) fn short(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or_default()
 }
@@ -47,24 +46,25 @@ pub(crate) struct World {
     pub(crate) timeouts_stop: bool,
     /// Whether Step Functions evaluates TimeoutSeconds anew with each attempt of a state.
     pub(crate) timeouts_anew: bool,
-    /// Whether there are only those events that the stack's rules and the defaults of its parameters let through.
-    /// Otherwise each run publishes its start and its end, and the reaper gets every event.
+    /// Whether only those events occur that the stack's rules and the defaults of its parameters
+    /// let through. Otherwise each run publishes its start and its end, and the reaper gets every
+    /// event.
     pub(crate) as_deployed: bool,
-    /// What it goes through beside the usual.
+    /// What the world goes through beside the usual.
     pub(crate) trials: Trials,
     /// Which options meet which events.
     pub(crate) pairs: Mutex<Pairs>,
-    /// How far the clock of a machine may be behind the true time, in milliseconds; one that is ahead is behind by
-    /// less than nothing.
+    /// How far the clock of a machine may be behind the true time, in milliseconds. A negative
+    /// number is a clock that is ahead.
     clocks: RangeInclusive<i64>,
-    /// How many times more often than usual things go wrong.
+    /// How many times as often as usual things go wrong.
     rough: u64,
     /// When the latest fault began.
     fault_at: AtomicU64,
     over: AtomicBool,
     random: Mutex<Rng>,
     tally: Mutex<Tally>,
-    /// What was counted, and of whom.
+    /// What was counted only once, and of whom.
     counted: Mutex<BTreeSet<(&'static str, String)>>,
     trace: Mutex<String>,
     broken: Mutex<Option<String>>,
@@ -117,7 +117,7 @@ impl World {
         self.trials.has(trial)
     }
 
-    /// The true time, in milliseconds since 1970. Actors see it through their own clocks.
+    /// Returns the true time, in milliseconds since 1970. Actors see it through their own clocks.
     pub(crate) fn now(&self) -> u64 {
         self.engine.now()
     }
@@ -144,12 +144,13 @@ impl World {
         locked(&self.random).u64(range)
     }
 
-    /// True in so many of a thousand cases.
+    /// Returns true in `permille` of a thousand cases.
     pub(crate) fn chance(&self, permille: u64) -> bool {
         self.number(0..=999) < permille
     }
 
-    /// The same for what goes wrong: nothing does, once the world is calm.
+    /// Returns true in `permille` of a thousand cases, times `rough`, and never once the world is
+    /// calm.
     pub(crate) fn fault(&self, permille: u64) -> bool {
         let goes_wrong = self.chance(permille * self.rough) && !self.is_calm();
         if goes_wrong {
@@ -158,12 +159,12 @@ impl World {
         goes_wrong
     }
 
-    /// Something goes wrong now.
+    /// Notes that something goes wrong now.
     pub(crate) fn has_fault(&self) {
         self.fault_at.store(self.now(), Ordering::Relaxed);
     }
 
-    /// When something went wrong for the last time.
+    /// Returns when something last went wrong.
     pub(crate) fn last_fault(&self) -> u64 {
         self.fault_at.load(Ordering::Relaxed)
     }
@@ -177,24 +178,24 @@ impl World {
         from[index].clone()
     }
 
-    /// One more of `what`.
+    /// Counts one more of `what`.
     pub(crate) fn count(&self, what: &'static str) {
         *locked(&self.tally).entry(what).or_default() += 1;
     }
 
-    /// One more of `what`, unless it was counted of `whom` before.
+    /// Counts one more of `what`, unless it was counted of `whom` before.
     pub(crate) fn count_once(&self, what: &'static str, whom: &str) {
         if self.is_first(what, whom) {
             self.count(what);
         }
     }
 
-    /// Whether this is the first time for `what` of `whom`.
+    /// Returns whether this is the first time for `what` of `whom`.
     pub(crate) fn is_first(&self, what: &'static str, whom: &str) -> bool {
         locked(&self.counted).insert((what, whom.to_owned()))
     }
 
-    /// One line of the trace: when, who, what.
+    /// Writes one line of the trace: when, who, what.
     pub(crate) fn note(&self, who: &str, what: Arguments<'_>) {
         let since = self.now() - START;
         let (seconds, millis) = (since / 1000, since % 1000);
@@ -202,7 +203,7 @@ impl World {
         let _ = writeln!(trace, "{seconds:>5}.{millis:03} {who:<14} {what}");
     }
 
-    /// A promise is broken. The first one ends the world.
+    /// Notes a broken promise. The first one ends the world.
     pub(crate) fn break_promise(&self, what: String) {
         self.note("auditor", format_args!("BROKEN: {what}"));
         locked(&self.broken).get_or_insert(what);
@@ -226,7 +227,7 @@ impl World {
         self.engine.end();
     }
 
-    /// Whether the world has been ended: nothing begins any more.
+    /// Returns whether the world has been ended: nothing begins any more.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
@@ -239,15 +240,15 @@ impl World {
     }
 }
 
-/// The clock of one machine: no two of a world differ by more than clocks may.
+/// The clock of one machine. No two clocks of a world differ by more than clocks may.
 pub(crate) struct SimClock {
     world: Arc<World>,
-    /// How far it is behind the true time, in milliseconds.
+    /// How far the clock is behind the true time, in milliseconds.
     pub(crate) behind: i64,
 }
 
 impl SimClock {
-    /// The clock of some machine.
+    /// Returns the clock of some machine.
     pub(crate) fn any(world: &Arc<World>) -> Self {
         let (least, most) = (*world.clocks.start(), *world.clocks.end());
         let behind = match world.number(0..=3) {

@@ -1,4 +1,4 @@
-//! An agent that was started, and a client of its API over plain sockets.
+//! A started agent, and a client of its API over plain sockets.
 
 use crate::support::{Inside, Started};
 use lockstep_tests::stack::{unique, until};
@@ -22,24 +22,24 @@ pub(crate) struct Agent {
 pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The JSON body; text where it is none.
+    /// The JSON body, or its text if it is no JSON.
     pub(crate) body: Value,
 }
 
 impl Answer {
-    /// Status and name of an error.
+    /// Returns the status and the name of an error.
     pub(crate) fn error(&self) -> (u16, &str) {
         assert!(self.body["message"].is_string(), "{self:?}");
         (self.status, self.body["error"].as_str().expect("a name"))
     }
 
-    /// The HTTP status, and the `status` of the body.
+    /// Returns the HTTP status, and the `status` of the body.
     pub(crate) fn status(&self) -> (u16, &str) {
         let status = self.body["status"].as_str();
         (self.status, status.unwrap_or_default())
     }
 
-    /// The id of the job that has begun.
+    /// Returns the id of the job that has begun.
     pub(crate) fn job(&self) -> &str {
         assert_eq!(self.status, 201, "{self:?}");
         self.body["job"].as_str().expect("an id")
@@ -52,14 +52,14 @@ impl Agent {
         Self::start_with(inside, flags, |_| {}).await
     }
 
-    /// The same, with a lock of the test's own.
+    /// Starts an agent without flags, with a lock of the test's own.
     pub(crate) async fn with_lock(test: &str) -> (Inside, String, Self) {
         let (inside, lock) = Inside::with_lock(test).await;
         let agent = Self::start(&inside, &[]).await;
         (inside, lock, agent)
     }
 
-    /// The same, with a change to the command before it starts.
+    /// Starts an agent with `flags`, after a change to its command.
     pub(crate) async fn start_with(
         inside: &Inside,
         flags: &[&str],
@@ -94,7 +94,7 @@ impl Agent {
         Some(Box::new(stream))
     }
 
-    /// Begins a job that has to begin.
+    /// Begins a job. Panics if it does not begin.
     pub(crate) async fn begin(&self, wish: Value) -> Answer {
         let answer = self.ask(wish).await;
         answer.job();
@@ -125,18 +125,18 @@ impl Agent {
             .await
     }
 
-    /// A GET.
+    /// Sends a GET.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], "").await
     }
 
-    /// A POST of JSON.
+    /// Sends a POST of JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         let headers = ["Content-Type: application/json"];
         self.send("POST", path, &headers, &body.to_string()).await
     }
 
-    /// Any request.
+    /// Sends any request.
     pub(crate) async fn send(
         &self,
         method: &str,
@@ -153,7 +153,7 @@ impl Agent {
         parse(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Sends a request, and goes away without waiting for the answer.
+    /// Sends a request to begin a job, and goes away after `seconds` without reading the answer.
     pub(crate) async fn ask_and_go(&self, wish: &Value, seconds: u64) {
         let mut stream = self.connect().await.expect("an agent that listens");
         let headers = ["Content-Type: application/json"];
@@ -163,7 +163,7 @@ impl Agent {
     }
 }
 
-/// A request to begin a job with a lease of so many seconds.
+/// Returns a request to begin a job with a lease of `seconds` seconds.
 pub(crate) fn leased(lock: &str, seconds: u32) -> Value {
     json!({ "name": "export", "lock": lock, "leaseSeconds": seconds })
 }
@@ -171,13 +171,13 @@ pub(crate) fn leased(lock: &str, seconds: u32) -> Value {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// An address without a listener at present.
+/// Returns an address that nothing listens on at present.
 pub(crate) fn free_port() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its address").to_string()
 }
 
-/// A `Host` among the headers takes the place of its own.
+/// Returns the text of a request. A `Host` among the headers replaces the default.
 fn request(method: &str, path: &str, headers: &[&str], body: &str) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
     if !headers.iter().any(|header| header.starts_with("Host:")) {

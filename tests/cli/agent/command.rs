@@ -1,4 +1,4 @@
-//! Agents that start their program, and agents beside one: how they end.
+//! Agents that start their program, agents beside a program, and how both end.
 
 use super::client::free_port;
 use super::{Agent, leased};
@@ -9,13 +9,13 @@ use lockstep_tests::stack::{pause, until};
 use serde_json::json;
 use tokio::process::Command;
 
-/// The process of the program that `agent` has started.
+/// Returns the process id of the program that `agent` has started.
 async fn program_of(agent: &Agent) -> u32 {
     let first = async || agent.process.children().into_iter().next();
     found("program", 10, first).await.0
 }
 
-/// An agent in whose environment is `$NOTES` of the scene.
+/// Starts an agent whose environment contains `$NOTES` of the scene.
 pub(crate) async fn with_notes(scene: &Scene, flags: &[&str]) -> Agent {
     let put_notes = |agent: &mut Command| {
         agent.env("NOTES", &scene.notes);
@@ -86,7 +86,7 @@ async fn a_signal_that_asks_for_something_else_than_an_end_ends_nothing() {
         let flags = ["--grace", "1s", "--", "sh", "-c", &script];
         let agent = with_notes(&scene, &flags).await;
         let program = program_of(&agent).await;
-        // The program sets its trap first of all.
+        // The program first sets its trap.
         pause(500).await;
 
         agent.process.signal(signal).await;
@@ -164,13 +164,13 @@ async fn a_second_sigterm_ends_an_agent_beside_its_program_at_once() {
     agent.process.signal("TERM").await;
 
     assert_eq!(agent.process.code().await, 143);
-    assert_eq!(inside.held(&lock).await, 1, "its lease runs out");
+    assert_eq!(inside.held(&lock).await, 1, "the lease is left to expire");
 }
 
 #[tokio::test]
 async fn a_job_that_is_open_when_the_agent_ends_is_never_released() {
     let cut_off_by_the_grace = ("1s", 60);
-    // The grace is longer than the test may take: the agent ends as soon as the last lease has run out.
+    // The grace outlasts the test: the agent ends as soon as the last lease has expired.
     let out_of_lease = ("1h", 6);
     for (grace, lease) in [cut_off_by_the_grace, out_of_lease] {
         let (inside, lock) = Inside::with_lock("agent-lapses").await;

@@ -1,4 +1,4 @@
-//! Tasks of ECS whose container is a process of the test: the emulator's agent endpoint serves them.
+//! Tasks of ECS whose container is a process of the test. The emulator serves their agent endpoint.
 
 use crate::support::Inside;
 use lockstep_tests::stack::until;
@@ -15,7 +15,7 @@ pub(crate) struct HostTask {
 }
 
 impl HostTask {
-    /// A task of a service, or a standalone one.
+    /// Starts a task of `service`, or a standalone one.
     pub(crate) async fn start(inside: &Inside, service: Option<&str>) -> Self {
         let order = json!({ "service": service });
         let made = inside.order("agent/task", order).await;
@@ -36,7 +36,7 @@ impl HostTask {
         command.envs(self.environment.clone());
     }
 
-    /// What was asked of its protection so far: on or off.
+    /// Returns what was asked of its protection so far: on or off.
     pub(crate) async fn asked(&self, inside: &Inside) -> Vec<bool> {
         let calls = inside.agent_calls(&self.arn).await.into_iter();
         calls
@@ -51,7 +51,7 @@ impl HostTask {
         until(&what, seconds, is_reached).await;
     }
 
-    /// Whether ECS protects it.
+    /// Returns whether ECS protects the task.
     pub(crate) async fn is_protected(&self, inside: &Inside) -> bool {
         inside.is_protected(&self.cluster, &self.arn).await
     }

@@ -1,4 +1,4 @@
-//! Jobs that must not go on, and answers of the lock table that are lost on their way.
+//! Jobs that must not go on, and answers of the lock table that are lost.
 
 use super::{Agent, leased};
 use crate::support::{FaultProxy, Inside, Scene, lock};
@@ -8,7 +8,7 @@ use lockstep_tests::stack::{now, pause, until};
 use serde_json::json;
 use tokio::process::Command;
 
-/// An agent with this lease that reaches the table through a proxy.
+/// Starts an agent with this lease that reaches the table through a proxy.
 async fn behind_proxy(inside: &Inside, lease: &str) -> (Agent, FaultProxy) {
     let proxy = inside.table_proxy().await;
     let change = |command: &mut Command| {
@@ -46,7 +46,7 @@ async fn a_job_that_was_evicted_learns_it_at_its_next_beat_and_by_the_long_poll(
 
     let (polled, beat) = tokio::join!(agent.poll(&job, 60), async {
         inside.evict_all(&lock).await;
-        // Before that a beat is answered from memory.
+        // An earlier beat is answered from memory.
         pause(3_500).await;
         agent.beat(&job, json!({})).await
     });
@@ -124,7 +124,7 @@ async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
 
     let record = inside.record(&lock).await.expect("a record");
     let token = job.body["fencingToken"].as_u64().expect("a token");
-    // Never before: two seconds of the six are for clocks that differ.
+    // Six seconds pass at least: two of them allow for clocks that differ.
     assert!(record.last_token.number() >= token + 6_000);
     eprintln!("figure: an agent was killed: the next job of a 6 s lease began after {after} ms");
 }
@@ -138,7 +138,7 @@ async fn a_permit_whose_answer_was_lost_is_given_back_long_before_its_lease_ends
     proxy.hold_answers();
     let begun = agent.ask(wish.clone()).await;
     let held = scene.held().await;
-    // What was not answered by now never is.
+    // An answer that has not come by now never comes.
     proxy.cut_connections();
     scene.until_held(0, 60).await;
     let outcome = scene.outcome().await;

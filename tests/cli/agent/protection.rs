@@ -5,7 +5,7 @@ use crate::support::{Inside, lock};
 use lockstep_tests::stack::{pause, until};
 use serde_json::json;
 
-/// An agent in `task`, with `flags`.
+/// Starts an agent in `task`, with `flags`.
 async fn agent_in(inside: &Inside, task: &HostTask, flags: &[&str]) -> Agent {
     Agent::start_with(inside, flags, |command| task.put(command)).await
 }
@@ -75,7 +75,7 @@ async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
     inside.set_minute(&task.arn, 3).await;
     let agent = agent_in(&inside, &task, &["--protect=required"]).await;
     agent.begin(leased(&lock("agent-dead"), 60)).await;
-    // Renewed before its minute is over.
+    // The protection is renewed before its minute is over.
     let is_renewed = async || task.asked(&inside).await.len() > 1;
     until("a renewal", 10, is_renewed).await;
     let before = task.is_protected(&inside).await;
@@ -85,14 +85,17 @@ async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
     assert!(before);
     task.until_protected(&inside, false, 10).await;
     let asked = task.asked(&inside).await;
-    assert!(!asked.contains(&false), "no job was left to ask for it");
+    assert!(
+        !asked.contains(&false),
+        "a killed agent cleared its protection"
+    );
 }
 
 #[tokio::test]
 async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-waits")).await;
-    // It is asked again after five seconds, two more than the lease is long.
+    // The agent asks again after five seconds, two more than the lease lasts.
     inside.fail_agent(&task.arn, "DEPLOYMENT_BLOCKED", 1).await;
     let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
@@ -110,13 +113,16 @@ async fn a_client_that_goes_away_before_its_task_is_protected_leaves_nothing_beh
     inside.fail_agent(&task.arn, "hang", 1).await;
     let agent = agent_in(&inside, &task, &["--protect=required", "--lease", "10m"]).await;
 
-    // Its answer would wait for the protection.
+    // The answer to this request would wait for the protection.
     let wish = json!({ "name": "export", "lock": lock });
     agent.ask_and_go(&wish, 1).await;
-    // The call that hangs is given up after 14 seconds, and what it may have set is cleared.
+    // The call that hangs is given up after 14 seconds. What it may have set is then cleared.
     let is_cleared = async || task.asked(&inside).await == [true, false];
     until("an end of the protection", 40, is_cleared).await;
 
-    assert!(inside.record(&lock).await.is_none(), "it was not asked for");
+    assert!(
+        inside.record(&lock).await.is_none(),
+        "the lock was asked for"
+    );
     assert_eq!(agent.get("/v1/health").await.body["openJobs"], 0);
 }

@@ -1,4 +1,4 @@
-//! What the API does not take, and what it does not tell.
+//! What the API refuses, and what it does not reveal.
 
 use super::Agent;
 use crate::support::Inside;
@@ -163,7 +163,7 @@ async fn a_client_has_ten_seconds_for_its_request_and_none_for_another_one() {
     bounds_slow_clients(&agent).await;
 }
 
-/// A connection over which `text` was sent.
+/// Returns a connection over which `text` was sent.
 async fn sent(agent: &Agent, text: &str) -> TcpStream {
     let stream = TcpStream::connect(&agent.place).await;
     let mut stream = stream.expect("a connection");
@@ -171,7 +171,7 @@ async fn sent(agent: &Agent, text: &str) -> TcpStream {
     stream
 }
 
-/// Clients of each kind, whose connections have to be closed in time.
+/// Checks that the connection of a slow client of each kind is closed within its time.
 pub(crate) async fn bounds_slow_clients(agent: &Agent) {
     let half = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Le";
     let whole = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -1,4 +1,4 @@
-//! State machines, schedules and runs of a test's own in the account of the local stack.
+//! State machines, schedules and past runs of one test, in the account of the local stack.
 
 use crate::support::Inside;
 use lockstep::domain::{Timestamp, rfc3339};
@@ -10,7 +10,7 @@ use tokio::process::Command;
 /// The part of the account that one test sees.
 pub(super) struct Account<'a> {
     inside: &'a Inside,
-    /// How all its names begin.
+    /// The prefix of all its names.
     pub(super) prefix: String,
 }
 
@@ -20,7 +20,7 @@ impl<'a> Account<'a> {
         Self { inside, prefix }
     }
 
-    /// The whole name.
+    /// Returns the whole name.
     pub(super) fn name(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
     }
@@ -38,7 +38,7 @@ impl<'a> Account<'a> {
         machine.await.expect("a state machine").state_machine_arn
     }
 
-    /// Puts runs that succeeded, from and to a time, into the past of `machine`.
+    /// Puts runs that succeeded into the past of `machine`, each with its start and its end.
     pub(super) async fn past(&self, machine: &str, runs: &[(u64, u64)]) {
         let run = |(n, (start, stop)): (usize, &(u64, u64))| {
             json!([
@@ -53,7 +53,7 @@ impl<'a> Account<'a> {
         self.inside.order("executions", order).await;
     }
 
-    /// Creates a schedule that is disabled. `starts` is what a universal target starts.
+    /// Creates a disabled schedule. `starts` is the state machine that a universal target starts.
     pub(super) async fn schedule(
         &self,
         name: &str,
@@ -87,13 +87,13 @@ impl<'a> Account<'a> {
         stack.call("events", "AWSEvents.PutTargets", targets).await;
     }
 
-    /// `lockstep audit ARGS` of the state machines of this test.
+    /// Returns `lockstep audit ARGS` for the state machines of this test.
     pub(super) fn audit(&self, args: &[&str]) -> Command {
         self.inside
             .command(&[&["audit", "--prefix", &self.prefix], args].concat())
     }
 
-    /// The same, as a role that has nothing but `policy`.
+    /// Returns the same command, as a role that has only `policy`.
     pub(super) async fn audit_as(&self, policy: &Value, args: &[&str]) -> Command {
         let trust = json!({ "Version": "2012-10-17", "Statement": [
             { "Effect": "Allow", "Action": "sts:AssumeRole", "Principal": { "Service": "ecs-tasks.amazonaws.com" } }] });
@@ -129,12 +129,12 @@ impl<'a> Account<'a> {
     }
 }
 
-/// RFC 3339 in UTC, of milliseconds since 1970.
+/// Returns milliseconds since 1970 as an RFC 3339 time in UTC.
 pub(super) fn moment(millis: u64) -> String {
     rfc3339(Timestamp::from_millis(millis))
 }
 
-/// The policy of docs/audit.md, for the account of the local stack.
+/// Returns the policy of docs/audit.md, for the account of the local stack.
 pub(super) fn policy_of_the_page() -> Value {
     let page = include_str!("../../../docs/audit.md");
     let blocks = page.split("```json\n").skip(1);
@@ -147,7 +147,7 @@ pub(super) fn policy_of_the_page() -> Value {
     serde_json::from_str(&policy).expect("JSON")
 }
 
-/// `text` with percent signs for all but letters and digits.
+/// Returns `text` with percent encoding of all but letters and digits.
 fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() {

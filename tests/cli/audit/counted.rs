@@ -26,7 +26,7 @@ pub(super) struct Counted {
 }
 
 impl Times {
-    /// As DescribeExecution returns them.
+    /// Returns the times of an execution from DescribeExecution.
     pub(super) async fn described(stack: &Stack, arn: &str) -> Self {
         let call = stack.sfn.describe_execution().execution_arn(arn);
         let described = call.send().await.expect("an execution");
@@ -81,7 +81,7 @@ impl Counted {
         }
     }
 
-    /// The same of the report of a state machine.
+    /// Returns the same figures from the report of a state machine.
     pub(super) fn reported(machine: &Value) -> Self {
         let number = |value: &Value| {
             value

@@ -40,7 +40,7 @@ async fn an_audit_that_is_interrupted_asks_for_no_page_twice() {
 
     let mut first = Started::of(on_the_wire());
     until_pages(&state, 3).await;
-    // The next request is half a second away: none is under way.
+    // The next request comes half a second later: no request is under way.
     pause(200).await;
     signal_to(first.pid, "INT").await;
     let code = first.code().await;

@@ -8,7 +8,7 @@ use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now, until};
 use serde_json::json;
 
-/// Begins a job under each of two locks, and works on them for long.
+/// A program that begins a job under each of two locks, and works for long.
 const PROGRAM: &str = "for name in one two; do \
     /bin/busybox wget -q -O - --header 'Content-Type: application/json' \
     --post-data \"{\\\"name\\\": \\\"$name\\\", \\\"lock\\\": \\\"$LOCK/$name\\\"}\" $LOCKSTEP_AGENT/v1/jobs || exit 1; \

@@ -1,4 +1,5 @@
-//! Containers that die or freeze without a word: the next in line starts on evidence, also a workflow.
+//! Containers that die or freeze without a release: the next waiter, also a workflow, starts on
+//! evidence.
 
 use super::fleet::relay;
 use super::{Fleet, Logged, Task, Work};
@@ -6,10 +7,10 @@ use crate::support::{FencedResource, lock};
 use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now};
 
-/// So long that only evidence explains a start before its end.
+/// A lease so long that only evidence explains a start before its end.
 const LEASE: &str = "60s";
 
-/// A batch at work for long, and one that waits for its lock.
+/// Starts a batch that works for long, and one that waits for its lock.
 async fn pair(fleet: &Fleet, lock: &str, work: impl Fn(&[&str]) -> Work) -> (Task, Logged, Task) {
     let flags = ["--lease", LEASE, "--overlap", "queue"];
     let (first, start) = fleet.at_work(&work(&flags).seconds(300.0)).await;
@@ -97,14 +98,14 @@ async fn a_workflow_that_waits_behind_a_container_is_woken_although_that_may_end
     assert_eq!(fleet.ended(&first, 30).await.code, 0);
     let released = now();
 
-    // Its own interval is 300 s, and the sweep starts every minute.
+    // The interval of the workflow is 300 s, and the sweep starts every minute.
     assert!(fleet.stack().wait(&next, 20).await.ran(), "it is woken");
     let took = now() - released;
     eprintln!("figure: a workflow behind a container has run {took} ms after its end");
 }
 
-/// Writes to the resource fifty times a second, from a session of its own: what left its group lives a
-/// few moments longer than the command, and writes late.
+/// Writes to the resource fifty times a second, from a session of its own. A process that left the
+/// group of the command lives a few moments longer than the command, and writes late.
 const WRITER: &str = r#"
     host=${AWS_ENDPOINT_URL#http://}; host=${host%%:*}
     export host
@@ -130,7 +131,7 @@ async fn a_container_that_wakes_up_late_is_fenced_off_and_ends_with_76() {
     let frozen = now();
     fleet.docker("pause", &active).await;
     resource.until_received("standby", 20, 40).await;
-    // It was never seen to stop, so its lease alone made it give way.
+    // The container was never seen to stop, so only the end of its lease freed its permit.
     let status = fleet.stack().task(&active.arn).await["lastStatus"].clone();
     let resumed = now();
     fleet.docker("unpause", &active).await;

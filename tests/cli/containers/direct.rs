@@ -1,6 +1,6 @@
-//! `lockstep` as the first process of containers that the engine starts by itself, on the host's
-//! network and with the host's tools. ECS lets no task choose who reads its streams, nor gives it a
-//! terminal; and a proxy before the table listens on the host alone.
+//! `lockstep` as the first process of containers that the engine starts directly, on the host's
+//! network and with the host's tools. ECS lets no task choose the readers of its streams, and gives
+//! it no terminal. A proxy before the table listens on the host alone.
 
 use super::Fleet;
 use super::image::LOCKSTEP;
@@ -12,8 +12,8 @@ use std::ffi::OsStr;
 use std::process::Stdio;
 use tokio::process::Command;
 
-/// The same `lockstep` with the same environment, in a container whose client passes signals, streams
-/// and the exit code on.
+/// Returns the same `lockstep` with the same environment, in a container. The client of the engine
+/// passes on signals, streams and the exit code.
 fn first(fleet: &Fleet, command: &Command, options: &[&str]) -> Command {
     let command = command.as_std();
     let mut docker = Command::new("docker");

@@ -1,4 +1,4 @@
-//! The example stacks as they are shipped, with roles that have nothing but what they name.
+//! The example stacks as they are shipped. Their roles have only the rights that they name.
 
 use super::fleet::relay;
 use super::{Fleet, Service, Task};
@@ -8,7 +8,7 @@ use lockstep_tests::stack::{now, until};
 use serde_json::json;
 use std::collections::HashMap;
 
-/// `infra/examples/worker.yaml`, deployed, and what its program tells.
+/// The deployed `infra/examples/worker.yaml`, and the resource that its program writes to.
 struct Worker {
     fleet: Fleet,
     outputs: HashMap<String, String>,
@@ -51,7 +51,7 @@ impl Worker {
         sqs(self.fleet.stack(), "SendMessage", body).await;
     }
 
-    /// Messages in a queue, those that are at work too.
+    /// Returns how many messages a queue has, including those at work.
     async fn depth(&self, output: &str) -> u64 {
         depth(self.fleet.stack(), &self.outputs[output]).await
     }
@@ -102,7 +102,7 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
     );
     assert!(protected && done < ended.at, "{ended:?}");
     assert_eq!(dead, 0);
-    // On a slow machine the worker finds the deployment itself before it is idle.
+    // On a slow machine the worker notices the deployment itself before it is idle.
     let end = (
         ended.code,
         ended.task["stopCode"].as_str().unwrap_or_default(),
@@ -121,8 +121,8 @@ async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twic
     }
 }
 
-/// Longest time from a deployment to the end of a task whose messages take three seconds: the check of once a minute, and
-/// two minutes as a promise allows.
+/// Longest time from a deployment to the end of a task whose messages take three seconds: the two
+/// minutes that are promised, with a check every minute, and one message.
 const DRAINED_WITHIN: u64 = 123;
 
 #[tokio::test]
@@ -165,7 +165,8 @@ async fn a_worker_that_is_never_idle_ends_by_itself_after_a_deployment() {
         "figure: a deployment under constant load: the old task ends {} ms after it; {sent} messages; unprotected in {unprotected} samples",
         ended.at - deployed
     );
-    // It clears its protection before it exits, so ECS may be what stops the task; after SIGTERM the code would be 143.
+    // The worker clears its protection before it exits, so ECS may be what stops the task. After
+    // SIGTERM the code would be 143.
     assert_eq!((ended.code, dead), (0, 0), "{ended:?}");
     assert_ne!(old, new);
     for name in 1..=sent {

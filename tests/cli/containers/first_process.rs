@@ -1,4 +1,4 @@
-//! What the first process of a container has to do, in containers that have next to nothing.
+//! The duties of a container's first process, in containers that have next to nothing.
 
 use super::image::LOCKSTEP;
 use super::{Fleet, Work};
@@ -42,7 +42,7 @@ async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() 
     eprintln!("figure: StopTask: the lock is free {freed} ms later");
     assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
     fleet.until_logged(&task, "sigterm", 5).await;
-    // By the run itself, not by a check that found it dead.
+    // The run itself released, and no check had to find it dead.
     assert_eq!(fleet.outcome(&lock).await, Some(RunOutcome::Failed));
 }
 
@@ -61,7 +61,7 @@ async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs()
 
     let took = ended.at - asked;
     eprintln!("figure: --grace 2s: the task has ended {took} ms after StopTask");
-    // 137 is what it would be if ECS had to kill it.
+    // The code would be 137 if ECS had killed the batch.
     assert_eq!(ended.code, 143, "{:#?}", fleet.lines(&task).await);
     assert_eq!(fleet.outcome(&lock).await, Some(RunOutcome::Failed));
     assert_eq!(fleet.held(&lock).await, 0);
@@ -70,7 +70,7 @@ async fn a_batch_that_ignores_sigterm_is_killed_after_its_grace_and_not_by_ecs()
 #[tokio::test]
 async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
     let (fleet, lock) = Fleet::with_lock("orphans").await;
-    // Each `sh -c` in the middle ends at once; its child then asks the kernel for its parent.
+    // Each `sh -c` in the middle ends at once. Its child then asks the kernel for its parent.
     let script = r#"
         tell='while read -r name value; do
             [ "$name" = PPid: ] && echo "{\"event\":\"orphan\",\"env\":{\"of\":\"$value\"}}"
@@ -98,7 +98,7 @@ async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
     assert_eq!(parents, ["1"; 10], "{logged:?}");
 }
 
-/// A container in which nothing else could end a batch that has lost its deadline.
+/// In this container nothing else could end a batch that has lost its deadline.
 #[tokio::test]
 async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works_on() {
     let (fleet, lock) = Fleet::with_lock("first-watchdog").await;
@@ -128,7 +128,7 @@ async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works
     assert_eq!(fleet.outcome(&lock).await, Some(RunOutcome::Succeeded));
 }
 
-/// The kernel ignores for a first process what it has no handler for.
+/// For a first process, the kernel ignores signals that it has no handler for.
 #[tokio::test]
 async fn signals_for_the_container_reach_the_batch() {
     let (fleet, lock) = Fleet::with_lock("first-signals").await;
@@ -151,7 +151,7 @@ async fn signals_for_the_container_reach_the_batch() {
     assert_eq!(fleet.ended(&task, 20).await.code, 143);
 }
 
-/// It has left the group of the batch, ignores SIGTERM, and writes ten lines a second.
+/// A daemon that has left the group of the batch, ignores SIGTERM, and writes ten lines a second.
 const DAEMON: &str = r#"
     /bin/busybox setsid /bin/sh -c '
         trap "" TERM HUP
@@ -214,8 +214,8 @@ async fn a_task_that_waits_long_enough_ends_with_75_and_leaves_its_place() {
     assert_eq!(fleet.ended(&first, 30).await.code, 143);
 }
 
-/// Where the pipe for progress is, in a container with a read-only root file system whose user no
-/// file of the image knows. Returns also the requests to the table through it.
+/// Returns where the pipe for progress is, in a container with a read-only root file system whose
+/// user no file of the image knows. Checks that progress reaches the table through the pipe.
 async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
     let lock = lock("bare");
     let script = format!(

@@ -1,4 +1,4 @@
-//! Where the containers run: the fixture's cluster, and a way from them to a port of this machine's loopback.
+//! The cluster of the containers, and a way from them to a port of this machine's loopback.
 
 use super::image::{docker, image};
 use super::work::{Common, Work};
@@ -23,7 +23,7 @@ impl Deref for Fleet {
 }
 
 impl Fleet {
-    /// Connects to the stack and sees to the image.
+    /// Connects to the stack, and builds the image unless it is built.
     pub(super) async fn open() -> Self {
         let inside = Inside::open().await;
         let stack = &inside.stack;
@@ -37,18 +37,18 @@ impl Fleet {
         Self { inside, common }
     }
 
-    /// The same, and a lock of the test's own.
+    /// Connects to the stack, with a lock of the test's own.
     pub(super) async fn with_lock(test: &str) -> (Self, String) {
         (Self::open().await, crate::support::lock(test))
     }
 
-    /// Calls ECS, for the fixture's cluster.
+    /// Calls ECS with the fixture's cluster.
     pub(super) async fn ecs(&self, action: &str, mut body: Value) -> Value {
         body["cluster"] = self.stack.fixture("ClusterArn").into();
         self.call_ecs(action, body).await
     }
 
-    /// Registers a task definition; answers its ARN.
+    /// Registers a task definition, and returns its ARN.
     pub(super) async fn define(&self, work: &Work) -> String {
         let request = work.request(&self.common);
         let response = self.ecs("RegisterTaskDefinition", request).await;
@@ -57,7 +57,7 @@ impl Fleet {
             .to_owned()
     }
 
-    /// Starts a task of its own.
+    /// Starts a task that belongs to no service.
     pub(super) async fn start(&self, work: &Work) -> Task {
         let definition = self.define(work).await;
         let ask = json!({
@@ -70,7 +70,7 @@ impl Fleet {
         Task::of(arn.unwrap_or_else(|| panic!("no task started: {response}")))
     }
 
-    /// Starts a task that waits in line, and waits until it is the one that makes `count`.
+    /// Starts a task that waits for `lock`, and waits until `count` runs are in the queue.
     pub(super) async fn start_in_line(&self, lock: &str, work: &Work, count: usize) -> Task {
         let task = self.start(work).await;
         self.until_waiting(lock, count, 30).await;
@@ -84,31 +84,31 @@ impl Fleet {
         (task, start)
     }
 
-    /// A task that holds `lock` until it is stopped.
+    /// Starts a task that holds `lock` until it is stopped.
     pub(super) async fn holder(&self, lock: &str) -> Task {
         let work = Work::guarded(lock, &[]).seconds(300.0);
         self.at_work(&work).await.0
     }
 
-    /// StopTask.
+    /// Stops a task by StopTask.
     pub(super) async fn stop(&self, task: &Task) {
         let ask = json!({ "task": task.arn, "reason": "asked by a test" });
         self.ecs("StopTask", ask).await;
     }
 
-    /// `pause`, `unpause` or `kill` for the container of a task.
+    /// Runs `pause`, `unpause` or `kill` of the engine on the container of a task.
     pub(super) async fn docker(&self, verb: &str, task: &Task) {
         self.docker_with(&[verb], task).await;
     }
 
-    /// A command of the engine, with its options, for the container of a task.
+    /// Runs a command of the engine, with its options, on the container of a task.
     pub(super) async fn docker_with(&self, command: &[&str], task: &Task) {
         let id = task.runtime_id(&self.stack).await;
         let done = docker(&self.stack, &[command, &[&id]].concat()).await;
         assert!(done.status.success(), "docker {command:?} {id}: {done:?}");
     }
 
-    /// All lines that the container of a task wrote.
+    /// Returns all lines that the container of a task wrote.
     pub(super) async fn lines(&self, task: &Task) -> Vec<String> {
         let stream = format!("inside/batch/{}", task.id);
         let ask = json!({ "logGroupName": self.common.log, "logStreamNames": [stream] });
@@ -117,7 +117,7 @@ impl Fleet {
         texts.map(ToOwned::to_owned).collect()
     }
 
-    /// What the command of a task logged about itself.
+    /// Returns what the command of a task logged about itself.
     pub(super) async fn logged(&self, task: &Task) -> Vec<Logged> {
         Logged::all(&self.lines(task).await)
     }
@@ -139,18 +139,18 @@ impl Fleet {
         }
     }
 
-    /// Name of the image.
+    /// Returns the name of the image.
     pub(super) fn image(&self) -> &str {
         &self.common.image
     }
 
-    /// The stack.
+    /// Returns the stack.
     pub(super) fn stack(&self) -> &Stack {
         &self.inside.stack
     }
 }
 
-/// A way for containers to a port of this machine's loopback.
+/// Opens a way for containers to a port of this machine's loopback.
 pub(super) async fn relay((_, port): (String, String)) -> FaultProxy {
     FaultProxy::open_on("0.0.0.0", &format!("127.0.0.1:{port}")).await
 }

@@ -12,7 +12,8 @@ pub(super) const LOCKSTEP: &str = "/usr/local/bin/lockstep";
 
 static BUILT: OnceCell<String> = OnceCell::const_new();
 
-/// The batch's image with the binary in it, by one COPY, and a program for messages.
+/// Returns the image of the batch with the binary in it, by one COPY, and with a program for
+/// messages.
 pub(super) async fn image(stack: &Stack) -> &'static str {
     BUILT.get_or_init(async || build(stack).await).await
 }
@@ -30,7 +31,8 @@ async fn build(stack: &Stack) -> String {
     assert!(built.status.success(), "docker build: {built:?}");
     let text = String::from_utf8_lossy(&built.stdout);
     let id = text.trim().trim_start_matches("sha256:");
-    // A name of its own for each content: another checkout's tests may use the same engine.
+    // Each content has a name of its own, because tests of another checkout may use the same
+    // engine.
     let name = format!("lockstep-inside:{}", &id[..12]);
     let tagged = docker(stack, &["tag", id, &name]).await;
     assert!(tagged.status.success(), "docker tag: {tagged:?}");

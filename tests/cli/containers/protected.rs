@@ -1,5 +1,5 @@
-//! `--protect` in tasks of a service: set, renewed, cleared, and gone with its task's work; what scale-in and
-//! deployments do meanwhile.
+//! `--protect` in tasks of a service: protection is set, renewed and cleared, and it ends with the
+//! work. Scale-in and deployments spare a task at work.
 
 use super::{Fleet, Work};
 use lockstep_tests::stack::{now, until};
@@ -22,7 +22,8 @@ async fn a_task_of_a_service_is_protected_while_its_batch_works_and_not_after() 
     assert_eq!(ended.code, 0, "{:#?}", fleet.lines(&task).await);
     let requests = asked.iter().map(|call| (call.enable, call.minutes));
     let requests: Vec<_> = requests.collect();
-    // The record's lease of 88 s in whole minutes; cleared before the task was over.
+    // The record's lease of 88 s is two whole minutes. The protection is cleared before the task is
+    // over.
     assert_eq!(requests, [(true, Some(2)), (false, None)], "{asked:?}");
     let cleared = &asked[1].answer["protection"]["ProtectionEnabled"];
     assert_eq!(cleared, false, "{asked:?}");
@@ -42,7 +43,8 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
     let mut samples = Vec::new();
     while fleet.end_of(&task).await.is_none() {
         let protected = fleet.is_protected(&task).await;
-        // Dated after the response, which may have waited until the protection was cleared.
+        // The time is taken after the response, which may have waited until the protection was
+        // cleared.
         samples.push((now(), protected));
         lockstep_tests::stack::pause(50).await;
     }
@@ -94,7 +96,7 @@ async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_g
     let is_renewed = asked.iter().any(|call| call.at > killed);
     assert!(!is_renewed, "no call renews: {asked:?}");
     let most = set.expect("a call") + 6_000;
-    // The sample that found it gone may have come a moment after its end.
+    // The sample that found no protection may have come a moment after its end.
     assert!(gone < most + 1_000, "{gone}, not {most}");
     let described = async || fleet.stack().task(&task.arn).await;
     let is_stopped = async || described().await["lastStatus"] == "STOPPED";
@@ -117,7 +119,8 @@ async fn a_scale_in_spares_the_task_at_work_and_stops_the_idle_one() {
     fleet.update(&service, json!({ "desiredCount": 2 })).await;
     let newer = fleet.another_task(&service, &[&older]).await;
     fleet.until_waiting(&lock, 2, 30).await;
-    // The older loses its place, so the newer works: of two idle tasks the newer would be stopped.
+    // The older task loses its place, so the newer one works. Of two idle tasks, ECS would stop the
+    // newer.
     fleet.docker("pause", &older).await;
     let holder = waiter_of(&fleet, &lock, &older.arn).await;
     fleet.stack().evict(&lock, &holder, "by a test").await;
@@ -162,7 +165,7 @@ async fn a_deployment_waits_for_the_task_at_work_and_the_new_one_for_its_lock() 
     eprintln!("figure: a deployment during work: the new task works {gap} ms after the old one");
 }
 
-/// The name under which a task waits.
+/// Returns the name under which a task waits.
 async fn waiter_of(fleet: &Fleet, lock: &str, task: &str) -> String {
     let items = fleet.stack().items(lock).await;
     let is_waiter = |sort: &String| sort.starts_with("waiter#");

@@ -1,4 +1,4 @@
-//! What the keys of a container reach: they are in the hands of whatever runs in it.
+//! What the keys of a container can reach: whatever runs in the container has them.
 
 use super::{Fleet, Logged, Work};
 use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata};
@@ -7,7 +7,7 @@ use aws_sdk_sfn::config::{Builder, Credentials, Region};
 use lockstep_tests::stack::{Item, Stack};
 use std::collections::HashMap;
 
-/// Says its keys, and works until it is stopped.
+/// Prints its keys, and works until it is stopped.
 const THIEF: &str = r#"
     trap 'exit 0' TERM
     echo "{\"event\":\"keys\",\"env\":{\"id\":\"$AWS_ACCESS_KEY_ID\",\"secret\":\"$AWS_SECRET_ACCESS_KEY\",\"session\":\"$AWS_SESSION_TOKEN\"}}"
@@ -44,7 +44,7 @@ impl Thief {
         }
     }
 
-    /// One item of the table, or the code of the refusal.
+    /// Returns one item of the table, or the code of the refusal.
     async fn read(&self, pk: &str, sk: &str) -> Result<Item, String> {
         let text = |text: &str| AttributeValue::S(text.into());
         let key = HashMap::from([("pk".into(), text(pk)), ("sk".into(), text(sk))]);
@@ -55,7 +55,7 @@ impl Thief {
         }
     }
 
-    /// Ends a waiting state as if its turn had come; the code of the refusal.
+    /// Ends a waiting state as if its turn had come. Returns the code of the refusal.
     async fn forge(&self, token: &str) -> Result<(), String> {
         let forged = r#"{"status":"granted"}"#;
         let send = self.sfn.send_task_success().task_token(token);

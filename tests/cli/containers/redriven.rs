@@ -6,9 +6,9 @@ use crate::support::found;
 use lockstep::domain::HolderId;
 use lockstep_tests::stack::BatchInput;
 
-/// Input of an exclusive run whose container begins with `lockstep run --`.
+/// Returns the input of an exclusive run whose container begins with `lockstep run --`.
 async fn guarded_inside(fleet: &Fleet, lock: &str) -> BatchInput {
-    // A revision of the family that exclusive-run may start.
+    // The family is the one that exclusive-run may start.
     let work = Work::entered_by(&[LOCKSTEP, "run", "--"]);
     let work = work.of_task("family", "lockstep-fixture-batch");
     let definition = fleet.define(&work).await;
@@ -17,7 +17,7 @@ async fn guarded_inside(fleet: &Fleet, lock: &str) -> BatchInput {
     input
 }
 
-/// The tasks of a lock's executions.
+/// Returns the tasks of a lock's executions.
 async fn tasks(fleet: &Fleet, lock: &str) -> Vec<Task> {
     let tasks = fleet.stack().tasks(lock).await;
     let arns = tasks.iter().filter_map(|task| task["taskArn"].as_str());
@@ -64,7 +64,7 @@ async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_
     let failed = fleet.stack().wait(&arn, 60).await;
     assert_eq!(failed.error, "Lockstep.LeaseLost", "{failed:?}");
     assert_eq!(tasks(&fleet, &lock).await, [first], "no second task");
-    // A workflow that starts its task without asking again: the container has to notice.
+    // This workflow starts its task without asking again: the container has to notice.
     let names = ["LOCKSTEP_LOCK", "LOCKSTEP_HOLDER", "LOCKSTEP_FENCING_TOKEN"];
     let old = Work::entered_by(&[LOCKSTEP, "run", "--"]).seconds(300.0);
     let old = names

@@ -1,9 +1,10 @@
-//! Protection that is refused: `required` starts nothing, `best-effort` says so and works.
+//! Protection that is refused: `required` starts nothing, and `best-effort` logs the refusal and
+//! works.
 
 use super::{Fleet, Work};
 use crate::support::lock;
 
-/// What the agent can answer, and what the message then names.
+/// Answers of the agent, and what the message names for each.
 const REFUSALS: [(&str, &str); 5] = [
     ("DEPLOYMENT_BLOCKED", "DEPLOYMENT_BLOCKED"),
     ("THROTTLED", "THROTTLED"),
@@ -37,7 +38,8 @@ async fn a_task_of_no_service_starts_nothing_where_protection_is_required_and_sa
     assert_eq!(warned.count(), 1, "{lines:#?}");
 }
 
-/// One service and one lock for each refusal; the agent is set up before the task asks.
+/// Runs one service under one lock for a refusal, which is set up before the task asks. Returns the
+/// exit code, whether the batch worked, and the lines of the container.
 async fn refused(fleet: &Fleet, mode: &str, reason: &str, times: u32) -> (i64, bool, Vec<String>) {
     let lock = lock("refused");
     let flags = ["--overlap", "queue", "--lease", "12s", mode];
@@ -73,7 +75,7 @@ async fn best_effort_works_whatever_the_refusal_and_names_it() {
         let (code, worked, lines) = refused(&fleet, "--protect", reason, 100).await;
 
         assert_eq!((code, worked), (0, true), "{reason}: {lines:#?}");
-        // An answer that never comes is not waited for.
+        // The batch does not wait for an answer that never comes.
         let is_logged = reason == "hang" || lines.iter().any(|line| line.contains(named));
         assert!(is_logged, "{reason}: {lines:#?}");
     }

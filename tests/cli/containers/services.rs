@@ -1,4 +1,4 @@
-//! Services, their tasks, and what the container agent was asked.
+//! Services, their tasks, and the calls to the container agent.
 
 use super::{Fleet, Task, Work};
 use crate::support::{Inside, found};
@@ -12,7 +12,7 @@ pub(super) struct Service {
     pub(super) name: String,
 }
 
-/// A call that the agent got.
+/// A call to the container agent.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     /// When, in epoch milliseconds.
@@ -40,8 +40,8 @@ impl Fleet {
         Service { name }
     }
 
-    /// A task that holds `lock` until it is stopped, and a service whose one task waits for that lock.
-    /// So a test can see to the task before it asks for protection.
+    /// Starts a task that holds `lock` until it is stopped, and a service whose one task waits for
+    /// the lock. So a test can prepare the task before it asks for protection.
     pub(super) async fn waiting_service(&self, lock: &str, work: &Work) -> (Task, Service, Task) {
         let first = self.holder(lock).await;
         let (service, task) = self.serve_one(work).await;
@@ -49,7 +49,7 @@ impl Fleet {
         (first, service, task)
     }
 
-    /// UpdateService.
+    /// Changes a service by UpdateService.
     pub(super) async fn update(&self, service: &Service, mut change: Value) {
         change["service"] = service.name.as_str().into();
         self.ecs("UpdateService", change).await;
@@ -64,7 +64,7 @@ impl Fleet {
         }
     }
 
-    /// The tasks of a service that are not asked to stop.
+    /// Returns the tasks of a service that were not asked to stop.
     pub(super) async fn tasks_of(&self, service: &Service) -> Vec<Task> {
         let ask = json!({ "serviceName": service.name, "desiredStatus": "RUNNING" });
         let response = self.ecs("ListTasks", ask).await;
@@ -82,20 +82,20 @@ impl Fleet {
         found(&what, 30, find).await
     }
 
-    /// Creates a service of one task, and waits for that.
+    /// Creates a service of one task, and waits for that task.
     pub(super) async fn serve_one(&self, work: &Work) -> (Service, Task) {
         let service = self.serve(work, 1).await;
         let task = self.another_task(&service, &[]).await;
         (service, task)
     }
 
-    /// Whether ECS protects a task now.
+    /// Returns whether ECS protects a task now.
     pub(super) async fn is_protected(&self, task: &Task) -> bool {
         let cluster = self.stack.fixture("ClusterArn");
         Inside::is_protected(self, cluster, &task.arn).await
     }
 
-    /// What a task asked the agent to set, in the order of time.
+    /// Returns what a task asked the agent to set, in the order of time.
     pub(super) async fn asked(&self, task: &Task) -> Vec<Call> {
         let calls = self.agent_calls(&task.arn).await.into_iter();
         calls

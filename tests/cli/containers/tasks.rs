@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Task {
     /// Its ARN.
     pub(super) arn: String,
-    /// The last part of it.
+    /// The last part of its ARN.
     pub(super) id: String,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Ended {
 }
 
 impl Task {
-    /// The task of this ARN.
+    /// Returns the task of this ARN.
     pub(super) fn of(arn: &str) -> Self {
         let id = arn.rsplit('/').next().unwrap_or_default();
         Self {
@@ -36,7 +36,7 @@ impl Task {
         }
     }
 
-    /// Id of its container, as the engine and the metadata endpoint have it.
+    /// Returns the id of its container, as the engine and the metadata endpoint show it.
     pub(super) async fn runtime_id(&self, stack: &Stack) -> String {
         let response = stack.task(&self.arn).await;
         let id = response["containers"][0]["runtimeId"].as_str();
@@ -46,7 +46,7 @@ impl Task {
 }
 
 impl Fleet {
-    /// How a task ended; nothing while it runs.
+    /// Returns how a task ended, or `None` while it runs.
     pub(super) async fn end_of(&self, task: &Task) -> Option<Ended> {
         let at = self.stack().stopped_at(&task.arn).await?;
         let response = self.stack().task(&task.arn).await;
@@ -81,27 +81,27 @@ pub(super) struct Logged {
     /// When, in epoch milliseconds.
     #[serde(default)]
     pub(super) at: u64,
-    /// What.
+    /// What happened.
     pub(super) event: String,
-    /// The variables that a batch reports at its start, or what a script has to say.
+    /// The variables that a batch reports at its start, or what a script reports.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
 }
 
 impl Logged {
-    /// Those among `lines`.
+    /// Returns the lines of the command among `lines`.
     pub(super) fn all(lines: &[String]) -> Vec<Self> {
         let own = lines.iter().filter(|line| !line.contains("\"level\":"));
         let logged = own.map(|line| serde_json::from_str(line));
         logged.filter_map(Result::ok).collect()
     }
 
-    /// What it says under a name; empty for nothing.
+    /// Returns the value under a name, or an empty text.
     pub(super) fn value(&self, name: &str) -> &str {
         self.env.get(name).map_or("", String::as_str)
     }
 
-    /// The fencing token that a batch was given.
+    /// Returns the fencing token that a batch was given.
     pub(super) fn token(&self) -> u64 {
         let token = self.value("LOCKSTEP_FENCING_TOKEN").parse();
         token.unwrap_or_else(|_| panic!("no token in {self:?}"))

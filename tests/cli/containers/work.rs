@@ -1,4 +1,4 @@
-//! What a task is to run: a task definition, made step by step.
+//! The task definition of a task, made step by step.
 
 use super::image::LOCKSTEP;
 use serde_json::{Value, json};
@@ -11,13 +11,13 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// The batch under `lockstep run --lock LOCK FLAGS`.
+    /// Returns the batch under `lockstep run --lock LOCK FLAGS`.
     pub(super) fn guarded(lock: &str, flags: &[&str]) -> Self {
         let run = [LOCKSTEP, "run", "--lock", lock];
         Self::entered_by(&[&run, flags, &["--"]].concat())
     }
 
-    /// The batch behind another entry point.
+    /// Returns the batch behind another entry point.
     pub(super) fn entered_by(entry: &[&str]) -> Self {
         let container = json!({
             "name": "batch",
@@ -37,17 +37,17 @@ impl Work {
         Self { container, fields }
     }
 
-    /// Another command than the batch, for the shell.
+    /// Replaces the batch by a script for the shell.
     pub(super) fn script(self, script: &str) -> Self {
         self.with("command", json!(["/bin/sh", "-c", script]))
     }
 
-    /// How long the batch works.
+    /// Sets how long the batch works.
     pub(super) fn seconds(self, seconds: f64) -> Self {
         self.env("BATCH_SECONDS", seconds)
     }
 
-    /// A variable of the container.
+    /// Sets a variable of the container.
     pub(super) fn env(mut self, name: &str, value: impl ToString) -> Self {
         let variables = self.container["environment"].as_array_mut();
         variables
@@ -56,20 +56,21 @@ impl Work {
         self
     }
 
-    /// A field of the container's definition.
+    /// Sets a field of the container's definition.
     pub(super) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.container[field] = value.into();
         self
     }
 
-    /// A field of the task's definition.
+    /// Sets a field of the task's definition.
     pub(super) fn of_task(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.fields[field] = value.into();
         self
     }
 
-    /// The request of RegisterTaskDefinition, with what is the same for all: image, table, log and
-    /// roles. A second, essential container can be given by `of_task("containerDefinitions", …)`.
+    /// Returns the request of RegisterTaskDefinition, with what all definitions share: image,
+    /// table, log and roles. `of_task("containerDefinitions", …)` may give a second, essential
+    /// container.
     pub(super) fn request(&self, common: &Common) -> Value {
         let work = self.clone().env("LOCKSTEP_TABLE", &common.table);
         let (mut container, mut fields) = (work.container, work.fields);

@@ -1,11 +1,12 @@
-//! Where profiles are read from without `HOME`, and what a process that is started again is called.
+//! Where profiles are read from without `HOME`, and the name of a process that Lockstep starts
+//! again.
 
 use super::laptop::Laptop;
 use crate::support::output;
 use std::fs;
 use tokio::process::Command;
 
-/// A command that has no `HOME`, or an empty one.
+/// Returns a command without `HOME`, or with an empty one.
 fn without_home(laptop: &Laptop, home: Option<&str>, config: Option<&str>) -> Command {
     let config = config.map(|file| ("AWS_CONFIG_FILE", file));
     let config: Vec<_> = config.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Settings that name an identity in part: the command ends, and takes no other identity.
+//! Settings that name an identity only in part: the command ends, and takes no other identity.
 
 use super::Variables;
 use super::laptop::Laptop;
@@ -8,14 +8,14 @@ use crate::support::output;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What would give another identity.
+/// Settings that would give another identity.
 const OTHERS: Variables<'_> = &[
     ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "SERVICES/container"),
     ("AWS_EC2_METADATA_DISABLED", "false"),
     ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "SERVICES"),
 ];
 
-/// Identities that are named in part.
+/// Settings that name an identity only in part, with the exit code and parts of the message.
 const IN_PART: &[Refused<'_>] = &[
     (
         &[("AWS_PROFILE", "role-of-nobody")],

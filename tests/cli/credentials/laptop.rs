@@ -13,7 +13,8 @@ const CONFIG: &str = include_str!("config");
 const PAST: &str = "2020-01-01T00:00:00Z";
 const FUTURE: &str = "2099-01-01T00:00:00Z";
 
-/// Files of IAM Identity Center: SHA-1 of the session's name or, where it has none, of its start URL.
+/// Cache files of IAM Identity Center. Each has the SHA-1 of the session's name or, without one, of
+/// its start URL.
 const SSO: [(&str, &str, &str); 5] = [
     ("34c6fceca75e456f25e7e99531e2425c6c1de443", "dev", FUTURE),
     ("79e435d7a515078e81c9dffc35f38d5687ebd3a7", "legacy", FUTURE),
@@ -26,7 +27,7 @@ const SSO: [(&str, &str, &str); 5] = [
     ("a4e976a3d3fc6d0b40453de216fbbe2e9aaecdc4", "stale", FUTURE),
 ];
 
-/// Files of `aws login`: SHA-256 of the session, and its refresh token.
+/// Cache files of `aws login`. Each has the SHA-256 of the session, and its refresh token.
 const LOGIN: [(&str, &str); 2] = [
     (
         "53f9fd8c23065fa8a7d2d384dcbbe0922e92af2a195f003fb4eb4f3c129b0c16",
@@ -38,10 +39,10 @@ const LOGIN: [(&str, &str); 2] = [
     ),
 ];
 
-/// An example of the SDK's documentation.
+/// A key from an example of the SDK's documentation.
 const DPOP_KEY: &str = "-----BEGIN EC PRIVATE KEY-----\\nMHcCAQEEIFDZHUzOG1Pzq+6F0mjMlOSp1syN9LRPBuHMoCFXTcXhoAoGCCqGSM49\\nAwEHoUQDQgAE9qhj+KtcdHj1kVgwxWWWw++tqoh7H7UHs7oXh8jBbgF47rrYGC+t\\ndjiIaHK3dBvvdE7MGj5HsepzLm3Kj91bqA==\\n-----END EC PRIVATE KEY-----\\n";
 
-/// A machine on which an operator works.
+/// The machine of an operator.
 #[derive(Debug)]
 pub(super) struct Laptop {
     home: PathBuf,
@@ -49,7 +50,7 @@ pub(super) struct Laptop {
 }
 
 impl Laptop {
-    /// A new home.
+    /// Makes a new home, and the services that its profiles lead to.
     pub(super) async fn new() -> Self {
         let services = Services::open().await;
         let laptop = Self {
@@ -89,12 +90,12 @@ impl Laptop {
         laptop
     }
 
-    /// The home's path.
+    /// Returns the path of the home.
     pub(super) fn home(&self) -> &Path {
         &self.home
     }
 
-    /// How often the process of the profile `process` was run.
+    /// Returns how often the process of the profile `process` was run.
     pub(super) fn count_of_processes(&self) -> usize {
         let lines = fs::read_to_string(self.home.join("processes"));
         lines.unwrap_or_default().lines().count()
@@ -133,7 +134,7 @@ echo '{{"Version":1,"AccessKeyId":"a","SecretAccessKey":"{SECRET}","SessionToken
         }
     }
 
-    /// A folder that nothing can be looked up in.
+    /// Makes a folder that nothing can be looked up in, a link to itself.
     fn link_to_itself(&self, name: &str) {
         let link = self.home.join(name);
         fs::create_dir_all(link.parent().expect("a folder")).expect("a folder");
@@ -147,21 +148,21 @@ echo '{{"Version":1,"AccessKeyId":"a","SecretAccessKey":"{SECRET}","SessionToken
         fs::write(file, text).expect("a file");
     }
 
-    /// `text` with this home and the URL of the services in it.
+    /// Returns `text` with this home and the URL of the services in it.
     pub(super) fn filled(&self, text: &str) -> String {
         let home = self.home.to_str().expect("a path");
         text.replace("HOME", home)
             .replace("SERVICES", &self.services.url)
     }
 
-    /// `lockstep ARGS` with these variables, without a terminal.
+    /// Returns `lockstep ARGS` with these variables, without a terminal.
     pub(super) fn command(&self, args: &[&str], variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new("setsid");
         command.arg("--wait").arg(binary()).args(args);
         self.with(command, variables)
     }
 
-    /// The same at a terminal of its own.
+    /// Returns the same command at a terminal of its own.
     pub(super) fn at_terminal(&self, args: &[&str], variables: &[(&str, &str)]) -> Command {
         let binary = binary();
         let words = [&[binary.to_str().expect("a path")], args].concat();

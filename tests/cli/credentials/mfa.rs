@@ -8,7 +8,8 @@ use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Runs `command` at its terminal and types `code`: the exit code, and what the terminal shows.
+/// Runs `command` at its terminal and types `code`. Returns the exit code and what the terminal
+/// shows.
 async fn typed(mut command: Command, code: &str) -> (Option<i32>, String) {
     command.stdout(Stdio::piped()).kill_on_drop(true);
     let mut asked = command.spawn().expect("script");

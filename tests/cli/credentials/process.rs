@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
-/// Gives credentials for `LASTS` seconds, at once in its first call and after `TAKES` seconds in each other. It notes its
-/// begin, its end, and SIGTERM.
+/// Gives credentials for `LASTS` seconds, at once in its first call and after `TAKES` seconds in
+/// each later one. Notes its begin, its end, and SIGTERM.
 const GIVE: &str = r#"#!/bin/bash
     trap 'echo TERM >> $HOME/noted' TERM
     echo begin >> $HOME/noted
@@ -18,7 +18,8 @@ const GIVE: &str = r#"#!/bin/bash
     echo '{"Version":1,"AccessKeyId":"process","SecretAccessKey":"s","SessionToken":"t","Expiration":"'$until'"}'
 "#;
 
-/// A home with a default profile whose process takes `takes` seconds and whose credentials last for `lasts`.
+/// Makes a home with a default profile whose process takes `takes` seconds and gives credentials
+/// for `lasts` seconds.
 fn home(takes: u64, lasts: u64) -> PathBuf {
     let home = scratch("home");
     fs::create_dir_all(home.join(".aws")).expect("a folder");
@@ -38,7 +39,7 @@ fn of_home(mut command: Command, home: &Path) -> Command {
     command
 }
 
-/// How often the process has noted each of these.
+/// Returns how often the process has noted its begin, its end, and SIGTERM.
 fn noted(home: &Path) -> [usize; 3] {
     let noted = fs::read_to_string(home.join("noted")).unwrap_or_default();
     ["begin", "end", "TERM"].map(|word| noted.lines().filter(|line| *line == word).count())

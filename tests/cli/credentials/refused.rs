@@ -1,4 +1,4 @@
-//! Credentials that no source gives.
+//! Sources that give no credentials.
 
 use super::Variables;
 use super::laptop::Laptop;
@@ -184,7 +184,8 @@ async fn a_source_without_credentials_is_named_in_one_line_at_once() {
     }
 }
 
-/// Asserts the refusal by an operator's command and by a run, before the first request to the stack or the table.
+/// Asserts that an operator's command and a run are refused before their first request to the stack
+/// or the table.
 pub(super) async fn assert_refused(&(variables, code, parts): &Refused<'_>) {
     let laptop = Laptop::new().await;
     for args in [

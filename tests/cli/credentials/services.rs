@@ -1,6 +1,8 @@
-//! The services that give credentials, on one port, and CloudFormation, which shows whose credentials were used.
+//! Simulated services that give credentials, all on one port, and CloudFormation, which shows whose
+//! credentials were used.
 //!
-//! Each service gives keys of its own name, and AssumeRole gives `role-of-` and the caller's.
+//! Each service gives keys of its own name. AssumeRole gives `role-of-` and the name of the
+//! caller's keys.
 
 use lockstep::domain::{Timestamp, rfc3339};
 use lockstep_tests::stack::now;
@@ -8,13 +10,14 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A part of each secret, which no line of the command may have.
+/// A part of each secret, which no line of the command may contain.
 pub(super) const SECRET: &str = "s3cr3t";
 
 /// The code that AssumeRole accepts for roles whose name has `mfa`.
 pub(super) const CODE: &str = "123456";
 
-/// How long a session of a role whose name has `short` lasts. The SDK takes it for over 10 s sooner.
+/// How long a session of a role whose name has `short` lasts. The SDK treats it as expired 10 s
+/// sooner.
 const SHORT_MS: u64 = 20_000;
 
 const UNTIL: &str = "2099-01-01T00:00:00Z";
@@ -22,13 +25,13 @@ const UNTIL: &str = "2099-01-01T00:00:00Z";
 /// The services.
 #[derive(Debug)]
 pub(super) struct Services {
-    /// Where all of them are.
+    /// The URL of all of them.
     pub(super) url: String,
     calls: Arc<Mutex<Vec<String>>>,
 }
 
 impl Services {
-    /// Services that answer.
+    /// Starts the services.
     pub(super) async fn open() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("its address").port();
@@ -43,13 +46,14 @@ impl Services {
         Self { url, calls }
     }
 
-    /// The calls so far: the operation, and with a signature also whose keys and which Region.
+    /// Returns the calls so far: the operation and, of a signed call, the name of its keys and the
+    /// Region.
     pub(super) fn calls(&self) -> Vec<String> {
         self.calls.lock().expect("the calls").clone()
     }
 }
 
-/// One request on a connection that is then closed.
+/// Serves one request on a connection, and closes the connection.
 async fn serve(mut client: TcpStream, seen: Arc<Mutex<Vec<String>>>) {
     let mut bytes = Vec::new();
     let text = loop {
@@ -86,7 +90,7 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value)
 }
 
-/// The call, the status of its answer, and the body.
+/// Returns the call, the status of its answer, and the body.
 fn answer(request: &str) -> (String, u16, String) {
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((request, ""));
     let target = head.split(' ').nth(1).unwrap_or_default();
@@ -122,7 +126,7 @@ fn answer(request: &str) -> (String, u16, String) {
     }
 }
 
-/// Keys as the agents of a container and of an instance give them.
+/// Returns keys as the agents of a container and of an instance give them.
 fn keys(id: &str) -> String {
     format!(
         r#"{{"Code":"Success","Type":"AWS-HMAC","LastUpdated":"{UNTIL}","AccessKeyId":"{id}","SecretAccessKey":"{SECRET}","Token":"{SECRET}","Expiration":"{UNTIL}"}}"#
@@ -144,7 +148,7 @@ fn by_sso(head: &str) -> (String, u16, String) {
     (call, 200, body)
 }
 
-/// STS and CloudFormation.
+/// Answers a call of STS or CloudFormation.
 fn by_query(head: &str, body: &str) -> (String, u16, String) {
     let field = |name: &str| {
         let mut fields = body.split('&').filter_map(|field| field.split_once('='));
@@ -178,7 +182,7 @@ fn by_query(head: &str, body: &str) -> (String, u16, String) {
             "AccessDenied",
             "MultiFactorAuthentication failed with invalid MFA one time pass code.",
         ),
-        // The table takes letters and digits.
+        // DynamoDB Local accepts only letters and digits in the id of a key.
         "AssumeRole" if role.contains("short") => {
             let until = rfc3339(Timestamp::from_millis(now() + SHORT_MS));
             granted("short", "AssumeRole", &until)
@@ -207,7 +211,7 @@ fn by_query(head: &str, body: &str) -> (String, u16, String) {
     (call, status, answer)
 }
 
-/// The answer of STS with keys.
+/// Returns the answer of STS with keys.
 fn granted(id: &str, operation: &str, until: &str) -> (u16, String) {
     let credentials = format!(
         "<Credentials><AccessKeyId>{id}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>{SECRET}</SessionToken><Expiration>{until}</Expiration></Credentials>"

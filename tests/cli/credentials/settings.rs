@@ -1,4 +1,4 @@
-//! Settings that are wrong: a profile, a file, a Region or an endpoint.
+//! Wrong settings: a profile, a file, a Region or an endpoint.
 
 use super::refused::{Refused, assert_refused};
 use super::services::SECRET;

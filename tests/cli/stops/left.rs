@@ -1,12 +1,12 @@
-//! What is left of a command that is hard to see: processes that fork while they end, whose first thread has ended,
-//! that `lockstep` has no file descriptor to look for, and that end by the hundred.
+//! Processes of a command that are hard to see: they fork while they end, their first thread has
+//! ended, `lockstep` has no file descriptor to look for them, or they end by the hundred.
 
 use crate::support::{HOPPER, Scene, Started, output};
 use futures_util::future::join_all;
 use lockstep_tests::stack::{pause, until};
 use tokio::process::Command;
 
-/// What each program begins with. The first word of its arguments is a number of milliseconds.
+/// The beginning of each program. Its first argument is a number of milliseconds.
 const BEGIN: &str = r#"
 import ctypes, os, platform, signal, sys, threading, time
 
@@ -34,7 +34,7 @@ if os.fork() == 0:
 os._exit(0)
 "#;
 
-/// Only its second thread lives.
+/// Ends its first thread, and works in its second one.
 const SECOND_THREAD: &str = r#"
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
@@ -53,8 +53,8 @@ threading.Thread(target=work).start()
 ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
 "#;
 
-/// Starts short jobs that lose their parent, as fast as it can, for nine seconds after SIGTERM. Perl forks in a tenth of
-/// the time that Python needs.
+/// Starts short jobs that lose their parent, as fast as it can, until nine seconds after SIGTERM.
+/// Perl forks in a tenth of the time that Python needs.
 const STORM: &str = r#"
 use POSIX; use Time::HiRes qw(time usleep);
 sub note { open my $notes, ">>", $_[0]; print $notes "$_[1]\n"; close $notes; }
@@ -74,7 +74,7 @@ while (time < $end) {
 note("$ENV{NOTES}.got", "saved");
 "#;
 
-/// Joins the group of `lockstep`, and notes SIGTERM without an end.
+/// Joins the group of `lockstep`, notes SIGTERM, and does not end.
 const ELSEWHERE: &str = r#"
 os.setpgid(0, os.getpgid(os.getppid()))
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -84,7 +84,7 @@ note("term")
 time.sleep(300)
 "#;
 
-/// A daemon: two forks, the second one after a time.
+/// Becomes a daemon by two forks, the second one after a time.
 const DAEMON: &str = r#"
 if os.fork() == 0:
     os.setsid()
@@ -96,7 +96,7 @@ if os.fork() == 0:
 os._exit(0)
 "#;
 
-/// The command line that runs `program` in `shell`, which has it in `$P` and its number in `$N`.
+/// Returns a run of `program` in `shell`, which has the program in `$P` and its number in `$N`.
 fn run(scene: &Scene, flags: &[&str], (shell, program): (&str, &str), millis: u32) -> Command {
     let mut run = scene.run(flags, &["sh", "-c", shell]);
     let begin = if program == STORM { "" } else { BEGIN };
@@ -105,13 +105,13 @@ fn run(scene: &Scene, flags: &[&str], (shell, program): (&str, &str), millis: u3
     run
 }
 
-/// What scripts have written to `$NOTES.got`.
+/// Returns the lines that scripts have written to `$NOTES.got`.
 fn got(scene: &Scene) -> Vec<String> {
     let got = std::fs::read_to_string(scene.notes.with_extension("got"));
     got.unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Stops a run of `programs` with SIGTERM, and returns its exit code and the notes.
+/// Stops a run of `programs` by SIGTERM, and returns its exit code and the notes.
 async fn stopped(flags: &[&str], programs: (&str, &str), millis: u32) -> (i32, Vec<String>) {
     let scene = Scene::open("hard-to-see").await;
     let mut run = Started::of(run(&scene, flags, programs, millis));

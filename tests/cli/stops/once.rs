@@ -1,12 +1,12 @@
-//! A stop that does not come from `lockstep` alone: signals to all processes at once, commands that were stopped by
-//! SIGTSTP, and `lockstep` within `lockstep`.
+//! Stops that do not come from `lockstep` alone: a signal to all processes at once, a command that
+//! SIGTSTP has stopped, and `lockstep` within `lockstep`.
 
 use crate::support::{Scene, signal_to, terminate};
 use futures_util::future::join_all;
 use lockstep_tests::stack::{pause, until};
 
-/// Processes that note their ids, and the work among them that saves after SIGTERM: `FIRST` is what the first
-/// process does then.
+/// Processes that note their ids, and work among them that saves after SIGTERM. `FIRST` is what the
+/// first process does.
 const SAVES: &str = r#"
     work() { echo '
         trap "echo '$1' TERM >> $NOTES.got; sleep 0.5; echo '$1' saved >> $NOTES.got; exit 0" TERM
@@ -22,7 +22,7 @@ const FIRSTS: [(&str, bool); 3] = [
     ("trap 'exit 0' TERM; sleep 300 & wait", false),
 ];
 
-/// What scripts have written to `$NOTES.got`, sorted.
+/// Returns the lines that scripts have written to `$NOTES.got`, sorted.
 fn got(scene: &Scene) -> Vec<String> {
     let got = std::fs::read_to_string(scene.notes.with_extension("got"));
     let mut lines: Vec<_> = got.unwrap_or_default().lines().map(str::to_owned).collect();
@@ -63,7 +63,8 @@ async fn a_stopped_process_is_continued_to_handle_a_stop() {
     let scene = Scene::open("stopped").await;
     let mut run = scene.start(&["--grace", "20s"], &SAVES.replace("FIRST", FIRSTS[0].0));
     let work = scene.ids(2).await;
-    // To the group of the program: to its first process and to the work in the group.
+    // The signal goes to the group of the program: to its first process, and to the work in the
+    // group.
     run.signal("TSTP").await;
     signal_to(work[0], "STOP").await;
     signal_to(work[1], "STOP").await;
@@ -77,7 +78,7 @@ async fn a_stopped_process_is_continued_to_handle_a_stop() {
     );
 }
 
-/// A run within a run, behind a shell that ends by SIGTERM at once.
+/// A run within a run, behind a shell that ends at SIGTERM.
 const NESTED: &str = r#"
     $(readlink /proc/$PPID/exe) run --lock $LOCKSTEP_LOCK-inner --grace 60s -- bash -c '
         trap "echo TERM >> $NOTES.got" TERM
@@ -93,7 +94,7 @@ async fn nested() -> (i32, Vec<String>) {
 
     run.signal("TERM").await;
     until("SIGTERM", 20, async || !got(&scene).is_empty()).await;
-    // A second one would have come by now.
+    // A second SIGTERM would have come by now.
     pause(1_000).await;
     std::fs::write(scene.notes.with_extension("end"), "").expect("a file");
 

@@ -1,11 +1,11 @@
-//! `--signal-scope`: whether the first process of a command gets signals alone, or its group with it.
+//! `--signal-scope`: whether signals reach only the first process of a command, or its whole group.
 
 use crate::agent::with_notes;
 use crate::support::{Scene, Started};
 use lockstep_tests::stack::until;
 
-/// A parent that answers SIGTERM by no more work and waits for what its three workers have begun. SIGTERM ends a
-/// worker.
+/// A parent that begins no more work after SIGTERM, and waits for what its three workers have
+/// begun. SIGTERM ends a worker.
 const DRAINS: &str = r#"
     trap 'echo drains >> $NOTES.got' TERM
     for i in 1 2 3; do
@@ -13,8 +13,9 @@ const DRAINS: &str = r#"
     done
     until wait; [ "$(jobs -r | wc -l)" = 0 ]; do :; done"#;
 
-/// A wrapper that passes SIGTERM on to its program, which takes a second one for "now". It is ready for the signal
-/// before its program is, and passes it on late enough for the program to have taken its own.
+/// A wrapper that passes SIGTERM on to its program, which takes a second one as an order to stop
+/// now. The wrapper is ready for the signal before its program is. It passes the signal on after
+/// the program has got its own.
 const PASSES_ON: &str = r#"
     trap 'sleep 1; kill -TERM $!' TERM
     bash -c '
@@ -24,25 +25,25 @@ const PASSES_ON: &str = r#"
         echo saved >> $NOTES.got' &
     until wait $!; ! kill -0 $! 2> /dev/null; do :; done"#;
 
-/// A shell that ends by SIGTERM, before work in its group and in a session of its own.
+/// A shell that ends at SIGTERM, with work in its group and work in a session of its own.
 const ENDS: &str = r#"
     work='trap "echo TERM >> $NOTES.got" TERM; echo $$ >> $NOTES
         until [ -e $NOTES.end ]; do sleep 0.05; done; echo saved >> $NOTES.got'
     bash -c "$work" & setsid bash -c "$work" & exec sleep 300"#;
 
-/// The same behind a first process that ignores SIGTERM.
+/// The same work behind a first process that ignores SIGTERM.
 const IGNORES: &str = r#"
     work='trap "echo TERM >> $NOTES.got; exit" TERM; echo $$ >> $NOTES; while :; do sleep 0.05; done'
     bash -c "$work" & setsid bash -c "$work" &
     trap '' TERM; echo $$ >> $NOTES; while :; do sleep 0.1; done"#;
 
-/// What scripts have written to `$NOTES.got`.
+/// Returns the lines that scripts have written to `$NOTES.got`.
 fn got(scene: &Scene) -> Vec<String> {
     let got = std::fs::read_to_string(scene.notes.with_extension("got"));
     got.unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Stops `script` with SIGTERM, lets it end once it has noted `count` signals, and returns all notes.
+/// Stops `script` by SIGTERM, lets it end once it has noted `count` signals, and returns all notes.
 async fn stopped(scope: &str, script: &str, processes: usize, count: usize) -> Vec<String> {
     let scene = Scene::open("scope").await;
     let flags = ["--signal-scope", scope, "--grace", "60s"];

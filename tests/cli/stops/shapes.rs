@@ -1,5 +1,5 @@
-//! Shapes of an ENTRYPOINT whose first process is not the work: each saves its state within the grace, where
-//! `lockstep` is the first process of a container and where it is not.
+//! Shapes of an ENTRYPOINT whose first process is not the work. Each saves its state within the
+//! grace, whether or not `lockstep` is the first process of a container.
 
 use crate::containers::docker;
 use crate::support::{Inside, Started, binary, lock, scratch, signal_to};
@@ -10,13 +10,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
-/// Seconds that it takes to save. `su` kills its command two seconds after SIGTERM.
+/// How many seconds the saving takes. `su` kills its command two seconds after SIGTERM.
 const SAVING: &str = "1.5";
 
-/// Shapes that run at a time: an interpreter's start takes the processor for a second.
+/// How many shapes run at once: the start of an interpreter takes the processor for a second.
 const AT_ONCE: usize = 7;
 
-/// Each shape: its name, and its command line in the folder of the programs.
+/// The name of each shape, and its command line in the folder of the programs.
 const SHAPES: [(&str, &[&str]); 10] = [
     ("script without exec", &["sh", "-c", "sh work.sh; true"]),
     ("npm start", &["npm", "start"]),
@@ -56,8 +56,8 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("pool.py", include_str!("shapes/pool.py")),
 ];
 
-/// The folders of the machine that have these tools and what they need. A container of the batch's image,
-/// which has next to nothing, gets them.
+/// The folders of the machine that contain these tools and what they need. They are mounted into
+/// containers of the batch's image, which has next to nothing.
 const TOOLS: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc"];
 
 /// Where a shape runs.
@@ -73,13 +73,13 @@ enum Place {
 struct Stopped {
     name: &'static str,
     place: Place,
-    /// Whether its state was saved when what started it ended, and three seconds later.
+    /// Whether its state was saved when the process that started it ended, and three seconds later.
     saved: (bool, bool),
-    /// Milliseconds from SIGTERM to that end.
+    /// Milliseconds from SIGTERM to the end of that process.
     took: u64,
 }
 
-/// A shape that runs, and the folder with its programs and its state.
+/// A running shape, and the folder with its programs and its state.
 struct Shape {
     folder: PathBuf,
     process: Started,
@@ -103,7 +103,7 @@ impl Shape {
         let run = [binary, "run", "--lock", &lock, "--grace", "20s", "--"];
         let init = if init.is_empty() { &run } else { init };
         let line = [init, command].concat();
-        // Relative, for a folder above may be closed to other users.
+        // The path is relative, because a folder above may be closed to other users.
         let mut environment = inside.environment();
         let more = [("STATE", "."), ("HOME", "."), ("SAVING", SAVING)];
         environment.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -139,7 +139,7 @@ impl Shape {
         fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
     }
 
-    /// Sends SIGTERM once it is up, and waits for its end.
+    /// Sends SIGTERM once the shape is up, and waits for its end. Returns what it did.
     async fn stop(mut self, inside: &Inside, (name, place): (&'static str, Place)) -> Stopped {
         until(name, 60, async || {
             assert!(!self.has("saved"), "{name}: {}", self.log());
@@ -191,7 +191,8 @@ impl Shape {
     }
 }
 
-/// `docker run` with `flags` of `line`, whose first word is the container's first process.
+/// Returns a `docker run` with `flags` of `line`, whose first word is the container's first
+/// process.
 pub(crate) fn in_container(
     inside: &Inside,
     name: &str,
@@ -233,11 +234,11 @@ pub(crate) fn in_container(
     run
 }
 
-/// Stops all shapes in both places, some beside each other, with `lockstep` or `init` before them.
+/// Stops all shapes in both places, some at a time, with `lockstep` or `init` before them.
 async fn stop_all(init: &[&str]) -> Vec<Stopped> {
     let inside = &Inside::open().await;
     let is_root = fs::metadata("/proc/self").expect("/proc").uid() == 0;
-    // Only root may change the user; that of a container is.
+    // Only root may change the user. The user of a container is root.
     let may_run = |name: &str, place| {
         let changes_user = name.starts_with("setpriv") || name.starts_with("su ");
         place == Place::Container || is_root || !changes_user
@@ -270,7 +271,8 @@ async fn every_shape_of_an_entrypoint_saves_its_state_in_its_grace() {
     assert!(lost.is_empty(), "{lost:?}");
 }
 
-/// What `lockstep run` and two inits make of the shapes.
+/// Prints what the shapes do under `lockstep run` and two inits, for the table in
+/// docs/inside-the-container.md.
 #[tokio::test]
 #[ignore = "compares with tini and dumb-init, which have to be installed"]
 async fn shapes_beside_bare_inits() {

@@ -9,23 +9,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::watch;
 
-/// What gets through.
+/// What the proxy lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Open,
-    /// Requests alone: the request is executed, and its response is lost.
+    /// Requests only: a request is executed, and its response is lost.
     Requests,
     /// Nothing.
     Closed,
-    /// Connections that are made from now on, and no others: their packets vanish.
+    /// Connections that are made from now on. The packets of all others vanish.
     New,
 }
 
-/// A way to the table. What does not get through is held back until it is open, without an
-/// error: packets that are late or vanish, as when a network is cut in two.
+/// A way to the table. What does not get through is held back without an error until the way is
+/// open: packets are late or vanish, as when a network is cut in two.
 #[derive(Debug)]
 pub(crate) struct FaultProxy {
-    /// Where clients connect.
+    /// The port that clients connect to.
     pub(crate) port: u16,
     way: watch::Sender<Way>,
     delay: watch::Sender<u64>,
@@ -34,12 +34,12 @@ pub(crate) struct FaultProxy {
 }
 
 impl FaultProxy {
-    /// A way to `endpoint`, open, from this machine.
+    /// Opens a way to `endpoint` from this machine.
     pub(crate) async fn open(endpoint: &str) -> Self {
         Self::open_on("127.0.0.1", endpoint).await
     }
 
-    /// A way to `endpoint`, open, from where `address` is reached.
+    /// Opens a way to `endpoint` from wherever `address` is reached.
     pub(crate) async fn open_on(address: &str, endpoint: &str) -> Self {
         let target = endpoint.trim_start_matches("http://").to_owned();
         let listener = TcpListener::bind((address, 0)).await;
@@ -88,23 +88,23 @@ impl FaultProxy {
         has_client.wait_for(|has| *has).await.expect("a listener");
     }
 
-    /// Makes `command` reach the table through it.
+    /// Makes `command` reach the table through the proxy.
     pub(crate) fn before(&self, mut command: Command) -> Command {
         command.env("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint());
         command
     }
 
-    /// Where clients connect.
+    /// Returns the URL that clients connect to.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Delays each part of an answer by so many milliseconds.
+    /// Delays each part of an answer by `millis`.
     pub(crate) fn slow_down(&self, millis: u64) {
         self.delay.send_replace(millis);
     }
 
-    /// Shows dates in the answers that are so many seconds from the table's.
+    /// Shows dates in the answers that are `seconds` later than the table's.
     pub(crate) fn move_dates(&self, seconds: i64) {
         self.dates.send_replace(seconds);
     }
@@ -119,25 +119,25 @@ impl FaultProxy {
         self.way.send_replace(Way::Requests);
     }
 
-    /// Lets nothing through any more on the connections that there are.
+    /// Lets nothing more through on the present connections, and everything on new ones.
     pub(crate) fn cut_connections(&self) {
         self.way.send_replace(Way::New);
     }
 
-    /// Lets everything through, what was held back too.
+    /// Lets everything through, also what was held back.
     pub(crate) fn open_again(&self) {
         self.way.send_replace(Way::Open);
     }
 }
 
-/// What becomes of one direction of a connection.
+/// How one direction of a connection is changed.
 struct Changes {
     way: watch::Receiver<Way>,
     delay: watch::Receiver<u64>,
     dates: watch::Receiver<i64>,
 }
 
-/// Copies one direction of a connection, whenever it is `free`.
+/// Copies one direction of a connection while it is `free`.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,

@@ -1,8 +1,8 @@
-//! A resource that checks fencing tokens: it takes lines `KEY TOKEN WHAT` on a socket, and refuses
-//! those whose token is smaller than one that it has seen for that key.
+//! A resource that checks fencing tokens. It takes lines `KEY TOKEN WHAT` on a socket, and refuses
+//! a line whose token is smaller than one that it has seen for the key.
 //!
-//! It stands for a database with a conditional write. A shell can be its client:
-//! `exec 3<>/dev/tcp/127.0.0.1/$LEDGER; echo "$KEY $TOKEN done" >&3; read answer <&3`.
+//! The resource stands for a database with a conditional write. A shell can be its client: `exec
+//! 3<>/dev/tcp/127.0.0.1/$LEDGER; echo "$KEY $TOKEN done" >&3; read answer <&3`.
 
 use lockstep_tests::stack::{now, until};
 use std::collections::HashMap;
@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One line that came.
+/// A line that the resource received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// When, in epoch milliseconds.
+    /// When the line came, in epoch milliseconds.
     pub(crate) at: u64,
-    /// For which key.
+    /// The key.
     pub(crate) key: String,
-    /// Under which fencing token.
+    /// The fencing token.
     pub(crate) token: u64,
-    /// What it says.
+    /// The text.
     pub(crate) what: String,
-    /// Whether it was taken: no larger token had been seen.
+    /// Whether the line was taken: no larger token had been seen for the key.
     pub(crate) taken: bool,
 }
 
@@ -43,7 +43,7 @@ struct Book {
 }
 
 impl FencedResource {
-    /// Opens it on a port of its own.
+    /// Opens the resource on a port of its own.
     pub(crate) async fn open() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("a free port");
@@ -58,17 +58,17 @@ impl FencedResource {
         Self { port, book }
     }
 
-    /// The variable that a client needs.
+    /// Returns the variable that a client needs.
     pub(crate) fn variable(&self) -> (String, String) {
         ("LEDGER".into(), self.port.to_string())
     }
 
-    /// All that came, in order.
+    /// Returns all lines, in order.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         self.lock().entries.clone()
     }
 
-    /// What came that says `what`.
+    /// Returns the lines that say `what`.
     pub(crate) fn received(&self, what: &str) -> Vec<Entry> {
         let all = self.entries();
         all.into_iter().filter(|entry| entry.what == what).collect()
@@ -87,7 +87,7 @@ impl FencedResource {
         until(&name, 30, is_later).await;
     }
 
-    /// The last entry that says `what`.
+    /// Returns the last line that says `what`.
     pub(crate) fn last(&self, what: &str) -> Option<Entry> {
         self.received(what).pop()
     }

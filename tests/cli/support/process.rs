@@ -1,4 +1,4 @@
-//! A `lockstep` that was started, and what it started.
+//! A started `lockstep`, and the processes that it started.
 
 use lockstep_tests::stack::until;
 use std::fs;
@@ -8,8 +8,8 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
-/// A script of Perl that forks and ends every five milliseconds, each time in a session of its own, for ten seconds.
-/// It writes a line to `$NOTES.hops` after each second, and one at its end.
+/// A Perl script that forks and ends every five milliseconds for ten seconds, each time in a
+/// session of its own. It writes a line to `$NOTES.hops` after each second, and one at its end.
 pub(crate) const HOPPER: &str = r#"
 use POSIX; use Time::HiRes qw(time usleep);
 sub note { open my $notes, ">>", "$ENV{NOTES}.hops"; print $notes "$_[0]\n"; close $notes; }
@@ -31,7 +31,7 @@ note("ended");
 #[derive(Debug)]
 pub(crate) struct Started {
     child: Child,
-    /// Its id.
+    /// Its process id.
     pub(crate) pid: u32,
 }
 
@@ -57,7 +57,8 @@ impl Started {
         signal_to(self.pid, signal).await;
     }
 
-    /// Its exit code, as a shell tells it: 128 and the signal that ended it.
+    /// Waits for its end. Returns its exit code as a shell shows it: 128 and the signal that ended
+    /// it.
     pub(crate) async fn code(&mut self) -> i32 {
         code_of(self.child.wait().await.expect("an end"))
     }
@@ -72,7 +73,7 @@ impl Started {
         drop(self.child.stderr.take().expect("a pipe"));
     }
 
-    /// What it says on standard error until its end.
+    /// Returns what it prints on standard error until its end.
     pub(crate) async fn rest_of_stderr(&mut self) -> String {
         let mut stderr = self.child.stderr.take().expect("a pipe");
         let mut all = Vec::new();
@@ -80,8 +81,8 @@ impl Started {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// The processes that it started and that live and run their own program, but for the watchdog: id and
-    /// command line.
+    /// Returns the id and the command line of its living children, except the watchdog and those
+    /// that do not run their own program yet.
     pub(crate) fn children(&self) -> Vec<(u32, String)> {
         let own = command_line(self.pid);
         let mut children = children_of(self.pid);
@@ -91,7 +92,7 @@ impl Started {
         children
     }
 
-    /// Its watchdog.
+    /// Returns the id of its watchdog.
     pub(crate) fn watchdog(&self) -> u32 {
         self.find_watchdog().expect("a watchdog")
     }
@@ -107,11 +108,11 @@ impl Started {
             .flatten()
             .find(|file| fs::read_link(file.path()).ok() == pipe);
         let mut options = fs::OpenOptions::new();
-        // O_NONBLOCK, for this opening of the pipe alone.
+        // O_NONBLOCK, for this opening of the pipe only.
         options.write(true).custom_flags(0o4000);
         let mut pipe = options.open(own.expect("a pipe").path()).expect("the pipe");
         loop {
-            // Empty orders, which change nothing.
+            // Empty orders change nothing.
             match pipe.write(&[b'\n'; 4096]) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return watchdog,
@@ -120,7 +121,7 @@ impl Started {
         }
     }
 
-    /// Its watchdog, if it has one.
+    /// Returns the id of its watchdog, if it has one.
     pub(crate) fn find_watchdog(&self) -> Option<u32> {
         let mut all = children_of(self.pid).into_iter();
         let found = all.find(|(_, command)| command.contains(" watchdog"));
@@ -128,7 +129,7 @@ impl Started {
     }
 }
 
-/// Runs `command` to its end: exit code, stdout, stderr.
+/// Runs `command` to its end. Returns exit code, stdout and stderr.
 pub(crate) async fn output(mut command: Command) -> (i32, String, String) {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = command
@@ -156,7 +157,7 @@ pub(crate) async fn assert_refused(command: Command, code: i32, part: &str) {
 
 /// Sends a signal to a process, or to a group if `-` stands before its id.
 pub(crate) async fn signal_to(pid: impl ToString, signal: &str) {
-    // The shell's own: a small system has no other.
+    // The `kill` of the shell, because a small system has no other.
     let mut kill = Command::new("bash");
     kill.args(["-c", "kill -s \"$0\" -- \"$1\"", signal, &pid.to_string()]);
     let sent = kill.status().await.expect("bash");
@@ -171,7 +172,7 @@ pub(crate) async fn terminate(pids: &[u32]) {
     assert!(kill.status().await.expect("bash").success());
 }
 
-/// Whether a process lives; a zombie does not.
+/// Returns whether a process lives. A zombie does not.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
 }
@@ -182,7 +183,7 @@ pub(crate) async fn until_dead(pids: &[u32], seconds: u64) {
     until(&what, seconds, async || !pids.iter().any(|pid| lives(*pid))).await;
 }
 
-/// The living children of a process: id and command line.
+/// Returns the id and the command line of the living children of a process.
 pub(crate) fn children_of(parent: u32) -> Vec<(u32, String)> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -195,7 +196,7 @@ fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&line).replace('\0', " ")
 }
 
-/// State and parent of a process.
+/// Returns the state and the parent of a process.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;

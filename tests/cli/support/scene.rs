@@ -1,4 +1,4 @@
-//! A lock of a test's own: the command under it, its record, and what the scripts under it write to.
+//! A lock of a test's own: commands under it, its record, and what the scripts under it write to.
 
 use super::{FencedResource, Inside, Started, lock, output, scratch};
 use lockstep::domain::{LockRecord, RunOutcome};
@@ -14,9 +14,9 @@ pub(crate) struct Scene {
     inside: Inside,
     /// The name of the lock.
     pub(crate) lock: String,
-    /// What `$LEDGER` leads to.
+    /// The resource that `$LEDGER` leads to.
     pub(crate) resource: FencedResource,
-    /// What `$NOTES` names.
+    /// The file that `$NOTES` names.
     pub(crate) notes: PathBuf,
 }
 
@@ -29,7 +29,7 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// Connects to the stack.
+    /// Connects to the stack, with a lock that has no record yet.
     pub(crate) async fn open(test: &str) -> Self {
         Self {
             inside: Inside::open().await,
@@ -39,14 +39,14 @@ impl Scene {
         }
     }
 
-    /// The same, with a lock that has a record: one request takes a permit.
+    /// Connects to the stack, with a lock that has a record: one request takes a permit.
     pub(crate) async fn with_record(test: &str) -> Self {
         let scene = Self::open(test).await;
         output(scene.run(&[], &["true"])).await;
         scene
     }
 
-    /// `lockstep run --lock LOCK FLAGS -- COMMAND`.
+    /// Returns `lockstep run --lock LOCK FLAGS -- COMMAND`.
     pub(crate) fn run(&self, flags: &[&str], command: &[&str]) -> Command {
         let mut run = self.inside.run(&self.lock, flags, command);
         run.envs([self.resource.variable()]);
@@ -54,7 +54,7 @@ impl Scene {
         run
     }
 
-    /// The same for a script of bash.
+    /// Returns the same command for a script of bash.
     pub(crate) fn bash(&self, flags: &[&str], script: &str) -> Command {
         self.run(flags, &["bash", "-c", script])
     }
@@ -64,64 +64,64 @@ impl Scene {
         Started::of(self.bash(flags, script))
     }
 
-    /// Runs `echo ran` under the lock to its end: exit code, stdout, stderr.
+    /// Runs `echo ran` under the lock to its end. Returns exit code, stdout and stderr.
     pub(crate) async fn echo(&self, flags: &[&str]) -> (i32, String, String) {
         output(self.run(flags, &["echo", "ran"])).await
     }
 
-    /// A run that holds the lock until it is stopped.
+    /// Starts a run that holds the lock until it is stopped.
     pub(crate) async fn holder(&self) -> Started {
         let run = Started::of(self.run(&[], &["sleep", "300"]));
         self.until_held(1, 10).await;
         run
     }
 
-    /// The record of the lock, which has one.
+    /// Returns the record of the lock, which must have one.
     pub(crate) async fn record(&self) -> LockRecord {
         self.inside.record(&self.lock).await.expect("a record")
     }
 
-    /// The name of the lock's first holder.
+    /// Returns the name of the lock's first holder.
     pub(crate) async fn holder_name(&self) -> String {
         self.holders(&self.lock).await.remove(0)
     }
 
-    /// How many hold the lock.
+    /// Returns how many runs hold the lock.
     pub(crate) async fn held(&self) -> usize {
         self.inside.held(&self.lock).await
     }
 
-    /// How many wait for the lock.
+    /// Returns how many runs wait for the lock.
     pub(crate) async fn waiting(&self) -> usize {
         self.inside.waiting(&self.lock).await
     }
 
-    /// Waits until `count` hold the lock.
+    /// Waits until `count` runs hold the lock.
     pub(crate) async fn until_held(&self, count: usize, seconds: u64) {
         self.inside.until_held(&self.lock, count, seconds).await;
     }
 
-    /// Waits until `count` wait for the lock.
+    /// Waits until `count` runs wait for the lock.
     pub(crate) async fn until_waiting(&self, count: usize, seconds: u64) {
         self.inside.until_waiting(&self.lock, count, seconds).await;
     }
 
-    /// As [`Inside::lease_end`].
+    /// Returns [`Inside::lease_end`] of the lock.
     pub(crate) async fn lease_end(&self) -> u64 {
         self.inside.lease_end(&self.lock).await
     }
 
-    /// As [`Inside::outcome`].
+    /// Returns [`Inside::outcome`] of the lock.
     pub(crate) async fn outcome(&self) -> Option<RunOutcome> {
         self.inside.outcome(&self.lock).await
     }
 
-    /// What scripts have written to `$NOTES`.
+    /// Returns what scripts have written to `$NOTES`.
     pub(crate) fn noted(&self) -> String {
         fs::read_to_string(&self.notes).unwrap_or_default()
     }
 
-    /// Waits until a script has written the ids of processes to `$NOTES`, and reads them.
+    /// Waits until scripts have written `count` process ids to `$NOTES`, and returns them.
     pub(crate) async fn ids(&self, count: usize) -> Vec<u32> {
         let read = || -> Vec<u32> {
             let noted = self.noted();

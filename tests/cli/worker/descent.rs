@@ -1,5 +1,5 @@
-//! Helpers that a program leaves behind while another message is at work: they end with their message, unless the
-//! program keeps one on purpose.
+//! Helpers that a program leaves behind while another message is at work. They end with their
+//! message, unless the program keeps one on purpose.
 
 use super::Scene;
 use crate::support::{found, lives, scratch, signal_to, until_dead};
@@ -40,7 +40,7 @@ async fn no_helper_outlives_its_message_beside_another_one() {
         let notes = scratch("descent");
         let path = notes.to_str().expect("a path of plain letters");
         fs::write(&notes, "").expect("a file");
-        // Of another user too.
+        // A helper of another user writes to it too.
         fs::set_permissions(&notes, std::os::unix::fs::PermissionsExt::from_mode(0o666))
             .expect("a mode");
         let helper = format!("echo $$ >> {path}; exec sleep 300");
@@ -71,7 +71,8 @@ async fn a_helper_that_is_kept_on_purpose_outlives_its_message() {
         let scene = Scene::new("kept", 9).await;
         let notes = scratch("kept");
         let path = notes.to_str().expect("a path of plain letters");
-        // The child of one that is kept is kept, too. One in the group of the program is not.
+        // The child of a helper that is kept is kept too. A helper in the group of the program is
+        // not.
         let script = "H='echo $$ >> $NOTES; sh -c \"echo \\$\\$ >> $NOTES; exec sleep 300\" & sleep 300'; \
             LOCKSTEP_MARK=keep setsid sh -c \"$H\" > /dev/null 2>&1 & \
             LOCKSTEP_MARK=keep sh -c 'echo $$ >> $NOTES.group; exec sleep 300' & \

@@ -4,7 +4,7 @@ use super::{Scene, Sign, Worker};
 use crate::support::{lives, until_dead};
 use lockstep_tests::stack::{now, until};
 
-/// Longer than any test: what comes back before its end was given back.
+/// A lease longer than any test: a message that is received again was given back.
 const LONG: [&str; 4] = ["--lease", "1h", "--grace", "2s"];
 const SHORT: [&str; 4] = ["--lease", "5s", "--grace", "2s"];
 
@@ -38,7 +38,7 @@ async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
 
     worker.process.signal("TERM").await;
     worker.until_logged("no more messages", 10).await;
-    // It would be received if anybody still did.
+    // A worker that still received messages would receive it.
     scene.send("later").await;
     go.give();
     scene.resource.until_received("end", 1, 30).await;
@@ -52,7 +52,8 @@ async fn a_command_may_finish_within_the_grace_and_its_message_is_deleted() {
     assert_eq!(scene.received(), ["start", "end"]);
 }
 
-/// A worker under a lease of five seconds whose command writes `work`, and the group of the command.
+/// Starts a worker under a lease of five seconds whose command writes `work`. Returns the worker at
+/// work, and the group of the command.
 async fn at_work(test: &str) -> (Scene, Worker, u32) {
     let scene = Scene::new(test, 9).await;
     let writer = "say start; sleep 300 & while :; do say work; sleep 0.05; done";
@@ -63,7 +64,8 @@ async fn at_work(test: &str) -> (Scene, Worker, u32) {
     (scene, worker, group)
 }
 
-/// Checks that another worker runs the message, and not before `group` is dead.
+/// Checks that another worker runs the message, and not before `group` is dead. Returns that
+/// worker.
 async fn assert_run_again(scene: &Scene, group: u32) -> Worker {
     let second = scene.worker(&SHORT, "say again");
     scene.resource.until_received("again", 1, 60).await;
@@ -114,7 +116,7 @@ async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_handles_sigterm(
     let stopped = now();
 
     until_dead(&[watchdog], 10).await;
-    // Two leases later.
+    // Two leases later the command still works.
     scene.resource.until_later("work", stopped, 10_000).await;
     let log = worker.end().await;
     assert_eq!(scene.resource.received("start").len(), 1, "{log}");

@@ -126,7 +126,7 @@ async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others()
     scene.send("work").await;
     cut.until_logged("deferred: ", 60).await;
     cut.until_logged("no message is received for", 10).await;
-    // The one that is cut off tries the table without a message: this one has them all.
+    // The worker that is cut off tries the table without a message, so this one gets all messages.
     let healthy = scene.worker(&QUICK, "say \"after $LOCKSTEP_RECEIVE_COUNT\"");
     until("the other", 60, async || scene.received().len() == 2).await;
     scene.until_empty(60).await;

@@ -1,4 +1,4 @@
-//! What a command gets, and what becomes of a message whose command succeeds.
+//! What a command of a worker gets, and what happens to a message whose command succeeds.
 
 use super::{Scene, Sign};
 use crate::support::assert_refused;
@@ -111,8 +111,8 @@ async fn a_bad_flag_or_queue_gives_one_clear_line_and_64() {
     assert_refused(scene.inside.command(&no_queue), 64, "--queue-url").await;
 }
 
-/// What a command of a worker reads when it opens its standard input by name, behind `become_other`, which starts a
-/// script.
+/// Returns what a command of a worker reads when it opens its standard input by name, behind
+/// `become_other`, which starts a script.
 pub(crate) async fn read_as(become_other: &[&str]) -> String {
     let scene = Scene::new("opens-stdin", 3).await;
     let words: Vec<_> = become_other

@@ -4,7 +4,7 @@ use super::{Scene, Sign, Worker};
 use crate::agent::HostTask;
 use lockstep_tests::stack::until;
 
-/// A worker in a task of `service`, or of none.
+/// Starts a worker in a task of `service`, or of no service.
 async fn in_task(
     scene: &Scene,
     service: Option<&str>,

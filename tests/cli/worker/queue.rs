@@ -11,7 +11,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// A new one whose messages are moved away after `most_receives`.
+    /// Creates a queue whose messages are moved to the dead letters after `most_receives`.
     pub(super) async fn create(stack: &Stack, test: &str, most_receives: u32) -> Self {
         let name = unique(test);
         let dead_letters = made(stack, json!({ "QueueName": format!("{name}-dead") })).await;
@@ -31,12 +31,12 @@ impl Queue {
         }
     }
 
-    /// Sends a message. Answers its id.
+    /// Sends a message, and returns its id.
     pub(super) async fn send(&self, stack: &Stack, body: &str) -> String {
         self.send_with(stack, body, json!({})).await
     }
 
-    /// Sends a message with attributes. Answers its id.
+    /// Sends a message with attributes, and returns its id.
     pub(super) async fn send_with(&self, stack: &Stack, body: &str, attributes: Value) -> String {
         let message = json!({
             "QueueUrl": self.url, "MessageBody": body, "MessageAttributes": attributes,
@@ -44,7 +44,7 @@ impl Queue {
         text(&sqs(stack, "SendMessage", message).await["MessageId"])
     }
 
-    /// Sends up to ten messages. Answers their ids.
+    /// Sends up to ten messages, and returns their ids.
     pub(super) async fn send_ten(&self, stack: &Stack, bodies: &[String]) -> Vec<String> {
         let number = bodies.iter().enumerate();
         let entry = |(n, body)| json!({ "Id": format!("{n}"), "MessageBody": body });
@@ -61,7 +61,7 @@ impl Queue {
         (0..bodies.len()).map(id_of).collect()
     }
 
-    /// The ids of all dead letters.
+    /// Returns the ids of all dead letters.
     pub(super) async fn dead(&self, stack: &Stack) -> Vec<String> {
         let mut ids = Vec::new();
         loop {
@@ -83,7 +83,7 @@ async fn made(stack: &Stack, request: Value) -> String {
     text(&sqs(stack, "CreateQueue", request).await["QueueUrl"])
 }
 
-/// How many messages a queue has, visible or not.
+/// Returns how many messages a queue has, visible or not.
 pub(crate) async fn depth(stack: &Stack, url: &str) -> u64 {
     let names = ["", "NotVisible"].map(|kind| format!("ApproximateNumberOfMessages{kind}"));
     let asked = json!({ "QueueUrl": url, "AttributeNames": names });

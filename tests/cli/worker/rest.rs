@@ -1,12 +1,12 @@
-//! What outlives the first process of a command of a worker.
+//! Processes that outlive the first process of a worker's command.
 
 use super::{Scene, Worker};
 use crate::support::{HOPPER, found, scratch, terminate};
 use lockstep_tests::stack::{pause, until};
 use std::fs;
 
-/// Has its work in a session of its own. The message `a` makes no progress, and its first process ends by
-/// SIGTERM at once; another one reports its progress.
+/// Has its work in a session of its own. The message `a` makes no progress, and its first process
+/// ends at SIGTERM. Any other message reports its progress.
 const APART: &str = r#"
     read -r name
     export name
@@ -20,7 +20,7 @@ const APART: &str = r#"
     until [ -e $NOTES.$name.end ]; do echo $RANDOM > $LOCKSTEP_PROGRESS; sleep 0.2; done
     wait"#;
 
-/// The command's first process, once it sleeps.
+/// Returns the command's first process, once it sleeps.
 async fn first_process(worker: &Worker) -> u32 {
     let find = async || {
         let mut children = worker.process.children().into_iter();
@@ -99,7 +99,7 @@ async fn a_signal_to_a_worker_and_its_command_gives_the_rest_its_grace() {
 
     let first = sleeps().next().expect("a first process").0;
     terminate(&[first, worker.process.pid]).await;
-    // Without a stop the rest is killed within a second.
+    // Without a stop, the remaining process is killed within a second.
     pause(2_000).await;
     fs::write(format!("{path}.a.end"), "").expect("a file");
     worker.until_logged("given back", 10).await;
@@ -107,7 +107,7 @@ async fn a_signal_to_a_worker_and_its_command_gives_the_rest_its_grace() {
     assert_eq!(noted(), "up\nsaved\n");
 }
 
-/// Its first process answers SIGTERM with 0, at once or after a second. Its work saves for a second.
+/// Its first process answers SIGTERM with 0, at once or after a second. Its work saves for a while.
 const ENDS_WELL: &str = r#"
     [ $LOCKSTEP_RECEIVE_COUNT = 1 ] || exit 0
     setsid bash -c '
@@ -120,7 +120,7 @@ const ENDS_WELL: &str = r#"
 
 #[tokio::test]
 async fn what_a_first_process_that_succeeds_leaves_stops_with_its_worker() {
-    // A message whose rest needs more than the grace of its worker is given back.
+    // A message whose remaining processes need more than the grace of the worker is given back.
     for (later, saving, expected) in [
         ("0", "1", "command succeeded"),
         ("1", "2", "command succeeded"),

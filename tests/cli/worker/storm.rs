@@ -11,7 +11,7 @@ const DUPLICATES: usize = 200;
 const FAILING: usize = 12;
 const MALFORMED: usize = 8;
 const WORKERS: usize = 4;
-/// No message is hit by as many kills; a poison one has had as many tries.
+/// More than the kills that hit any one message. A poison message uses up all of them.
 const MOST_RECEIVES: u32 = 10;
 
 /// Works for a moment, and pays.
@@ -19,10 +19,10 @@ const WORK: &str = "body=$(cat); say begin; [ \"$answer\" = ok ] || exit 3; slee
     case $body in *poison*) exit 1;; esac; \
     say pay; [ \"$answer\" != refused ]";
 
-/// What is sent.
+/// The messages that are sent.
 struct Load {
     bodies: Vec<String>,
-    /// Which of them no worker can process.
+    /// The messages that no worker can process.
     poison: BTreeSet<usize>,
     /// The once keys whose work succeeds.
     keys: BTreeSet<String>,
@@ -62,8 +62,8 @@ fn worker(scene: &Scene) -> Worker {
     scene.worker(&flags.split(' ').collect::<Vec<_>>(), WORK)
 }
 
-/// Kills or stops a random worker every second or two, and starts another one for it, as long as
-/// there are many messages left. Returns those that work on, and those that were killed or stopped.
+/// Kills or stops a random worker every second or two, and starts another one in its place, while
+/// many messages are left. Returns the workers that work on, and those that were killed or stopped.
 async fn rage(scene: &Scene, random: &mut fastrand::Rng) -> (Vec<Worker>, [Vec<Worker>; 2]) {
     let mut workers: Vec<_> = (0..WORKERS).map(|_| worker(scene)).collect();
     let (mut killed, mut stopped) = (Vec::new(), Vec::new());
@@ -115,15 +115,15 @@ async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_i
     println!("{MESSAGES} messages in {seconds} s: {killed} workers killed, {again} paid again");
     assert_eq!(paid, load.keys);
     assert_eq!(stale, [], "an old run wrote after a new one had begun");
-    // Between the write and the release of a run that is killed, its success is unknown.
+    // The success of a run that is killed between its write and its release is unknown.
     let most = killed * 8;
     assert!(again <= most, "{again} runs after a success, not {most}");
     let poison: BTreeSet<_> = load.poison.iter().map(|n| ids[*n].clone()).collect();
     assert_eq!(BTreeSet::from_iter(scene.dead().await), poison);
     for shard in 0..64 {
         let lock = format!("{}/{shard:02x}", scene.queue.name);
-        // A worker that was killed at the last delivery of a poisoned message: nobody takes that lock again, and its lease
-        // ends before a sweep frees it.
+        // A worker that was killed at the last delivery of a poison message leaves a lock that
+        // nobody acquires again. Its lease ends before a sweep frees it.
         scene.inside.until_held(&lock, 0, 150).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The definitions of `tests/e2e/definitions`, and what each is run on.
+//! The definitions of `tests/e2e/definitions`, and the input of each.
 
 use crate::shapes::function_name;
 use lockstep_tests::stack::{Stack, unique};
@@ -6,16 +6,17 @@ use lockstep_weave::Options;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Where a definition can be run.
+/// Where a definition can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
     /// On the local stack.
     Here,
-    /// On AWS alone: the emulator has no such integration. It is validated.
+    /// On AWS only, because the emulator lacks the integration. Here the definition is only
+    /// validated.
     OnAws,
 }
 
-/// A definition, and what it is run on.
+/// A definition and its input.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) text: String,
@@ -26,7 +27,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// What it is woven with.
+    /// Returns the options to weave it with.
     pub(super) fn options(&self, lock: &str) -> Options {
         Options {
             lock: lock.to_owned(),
@@ -37,7 +38,7 @@ impl Case {
     }
 }
 
-/// Every definition of the folder.
+/// Returns every definition of the folder.
 pub(super) async fn cases(stack: &Stack) -> Vec<Case> {
     let echo = json!({ "Type": "Pass", "Parameters": { "seen.$": "$" }, "End": true });
     let echo = json!({ "StartAt": "Echo", "States": { "Echo": echo } });
@@ -54,7 +55,7 @@ fn files() -> Vec<Case> {
     all.into_iter().flatten().collect()
 }
 
-/// Definitions that call services.
+/// Returns the definitions that call services.
 fn on_services() -> Vec<Case> {
     let grant = json!({ "lock": unique("none"), "holder": "operator", "token": 7 });
     let monday = json!({ "day": "monday" });
@@ -82,7 +83,7 @@ fn on_services() -> Vec<Case> {
     cases.map(|(name, input)| case(name, input, None)).into()
 }
 
-/// Definitions that only work on their input.
+/// Returns the definitions that only work on their input.
 fn on_data() -> Vec<Case> {
     let order = json!({ "order": { "items": [1, 2, 3, 4], "id": "o-7" }, "extra": true });
     let orders = json!({ "orders": [{ "pieces": 3, "each": 50 }, { "pieces": 1, "each": 2.5 }] });
@@ -120,7 +121,7 @@ fn on_data() -> Vec<Case> {
     cases.map(|(name, input)| case(name, input, None)).collect()
 }
 
-/// Definitions whose work is a section.
+/// Returns the definitions whose work is a section.
 fn sections() -> Vec<Case> {
     let [load, check] = [("Load", "Load Index"), ("Check", "Write")];
     let cases = [
@@ -162,7 +163,7 @@ fn case(name: &'static str, input: Value, section: Option<(&'static str, &'stati
     }
 }
 
-/// The text with values of the stack in place of `${NAME}`.
+/// Returns the text with values of the stack in place of `${NAME}`.
 pub(super) fn filled(stack: &Stack, text: &str) -> String {
     let ours = [
         "AcquireLockFunctionArn",

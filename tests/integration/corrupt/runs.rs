@@ -64,7 +64,7 @@ async fn a_damaged_entry_is_reported_when_its_work_is_seen_to_have_succeeded_and
     scene.each_is_reported(&key, &damages, &[settle]).await;
 }
 
-/// A lock whose run `a` has failed.
+/// Returns a lock whose run `a` has failed.
 async fn failed(test: &str) -> Scene {
     let scene = Scene::new(test, 1).await;
     let mut failed = release_tick("a", scene.token);

@@ -14,7 +14,8 @@ use lockstep::store::StoreError;
 use lockstep_tests::units::Item;
 use std::time::Duration;
 
-/// A lock with the holder `a`, whose lease has every attribute, seen past the protocol.
+/// A lock with the holder `a`, whose lease has every attribute. Its items are read and written past
+/// the protocol.
 pub(crate) struct Scene {
     pub(crate) fixture: Fixture,
     pub(crate) token: FencingToken,
@@ -51,7 +52,7 @@ impl Scene {
         acquire.ask()
     }
 
-    /// A command of everybody who may come, the holder, a caller, and the reaper.
+    /// Returns a command of each caller: of a newcomer, the holder, the reaper and an operator.
     pub(crate) fn commands(&self, permits: i64) -> Vec<Command> {
         let token = self.token;
         vec![
@@ -64,7 +65,8 @@ impl Scene {
         ]
     }
 
-    /// Each command reports each damage to the item, and leaves it and the record alone.
+    /// Checks that each command reports each damage to the item, and changes neither the item nor
+    /// the record.
     pub(crate) async fn each_is_reported(
         &self,
         sort: &str,
@@ -79,7 +81,7 @@ impl Scene {
             }
             if sort != RECORD {
                 let now = self.item(RECORD).await;
-                assert_eq!(now, record, "nothing is half done: {:?}", damage.path);
+                assert_eq!(now, record, "the record was changed: {:?}", damage.path);
             }
         }
     }
@@ -141,7 +143,7 @@ const TEXTS: [&str; 13] = [
     "note",
 ];
 
-/// One attribute of an item, and what it is damaged to: `None` is missing.
+/// One attribute of an item, and the value that it is damaged to; `None` removes the attribute.
 pub(crate) struct Damage {
     pub(crate) path: Vec<String>,
     pub(crate) to: Option<AttributeValue>,
@@ -171,8 +173,8 @@ impl Damage {
     }
 }
 
-/// Below `path`: each required attribute missing and of three wrong types, each optional one of the
-/// wrong types alone.
+/// Returns the damages below `path`: each attribute with three values of a wrong type, and each
+/// required attribute missing.
 pub(crate) fn damages(path: &[&str], required: &str, optional: &str) -> Vec<Damage> {
     let required = required.split_whitespace().map(|name| (name, true));
     let optional = optional.split_whitespace().map(|name| (name, false));
@@ -195,7 +197,7 @@ pub(crate) fn damages(path: &[&str], required: &str, optional: &str) -> Vec<Dama
     each.collect()
 }
 
-/// The attribute with this value.
+/// Returns the damage that sets the attribute to this value.
 pub(crate) fn to(path: &[&str], value: AttributeValue) -> Damage {
     Damage::new(path, Some(value))
 }

@@ -1,4 +1,4 @@
-//! Damaged side items of waiters, and a damaged entry in the sweep's index.
+//! Damaged side items of waiters, and damaged entries in the index of the sweep.
 
 use super::RECORD;
 use super::scene::{Damage, Scene, damages, number, text, to, waiter_sort_key};
@@ -57,7 +57,7 @@ async fn a_waiter_that_registers_again_heals_its_item() {
     assert_eq!(called, Some(turn("b")));
 }
 
-/// More entries than one page takes are damaged and sort before the lock, and a page of them behind it.
+/// Before the lock, the index has more damaged entries than a page takes; after it, a page of them.
 #[tokio::test]
 async fn damaged_entries_do_not_keep_the_sweep_from_the_others() {
     let scene = Scene::new("sweep", 1).await;

@@ -1,4 +1,4 @@
-//! The functions on a table, and what they ask of it.
+//! The functions on a table, and what they cost there.
 
 use super::{LOCK, execution};
 use crate::fixture::{NoLines, START};
@@ -21,8 +21,9 @@ use serde_json::{Value, from_slice, to_value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The characters of a sealed task token, an assumption: AWS documents only that a token has at most 2,048, of which
-/// sealing makes a third more. They decide how many KB the record of a workflow's lock has.
+/// Characters of a sealed task token, an assumption: AWS documents only that a token has at most
+/// 2,048, and sealing makes it a third longer. The length decides how many KB the record of a
+/// workflow's lock takes.
 const SEALED: usize = 1100;
 
 type LocalPorts = (
@@ -34,7 +35,8 @@ type LocalPorts = (
     NoLines,
 );
 
-/// Shows the time that is set, and waits in real time: a request to DynamoDB Local takes some.
+/// A clock that shows a set time and waits in real time, because a request to DynamoDB Local takes
+/// some.
 #[derive(Debug)]
 struct SetClock(ManualClock);
 
@@ -48,10 +50,10 @@ impl Clock for SetClock {
     }
 }
 
-/// What a step asked of the table, by name.
+/// The requests of a step by operation, and their units.
 pub(super) type Cost = BTreeMap<String, u64>;
 
-/// The functions on a table, seen through a wire that records.
+/// The functions on a table, behind a wire that records their requests.
 pub(super) struct Scene {
     deps: Deps<LocalPorts>,
     client: Client,
@@ -94,18 +96,19 @@ impl Scene {
         }
     }
 
-    /// The grant of an acquire, and what that cost.
+    /// Sends an acquire. Returns its grant and its cost.
     pub(super) async fn acquires(&mut self, event: Value) -> (Value, Cost) {
         let (answer, cost) = self.step("acquire", event).await;
         (answer["grant"].clone(), cost)
     }
 
-    /// What a call of a function costs.
+    /// Calls a function, and returns what the call costs.
     pub(super) async fn cost(&mut self, function: &str, event: Value) -> Cost {
         self.step(function, event).await.1
     }
 
-    /// Calls a function, twenty seconds after the last one. A task token in the event is a new one each time.
+    /// Calls a function, twenty seconds after the call before. A `taskToken` in the event becomes a
+    /// new one each time.
     pub(super) async fn step(&mut self, function: &str, mut event: Value) -> (Value, Cost) {
         self.deps.clock().0.advance(Duration::from_secs(20));
         if let Some(token) = event.get_mut("taskToken") {
@@ -132,7 +135,7 @@ impl Scene {
         (answer.expect("an answer is JSON"), cost)
     }
 
-    /// The items of a lock, by their sort keys.
+    /// Returns the items of a lock by sort key.
     pub(super) async fn items(&self, lock: &str) -> Items {
         let query = self.client.query().table_name(&self.table);
         let query = query.key_condition_expression("pk = :lock");
@@ -148,14 +151,14 @@ impl Scene {
     }
 }
 
-/// The requests by operation, and their units.
+/// Returns the number of requests by operation, and their units.
 fn cost(sent: &[Sent], before: &Items, after: &Items) -> Cost {
     let mut cost = Cost::new();
     let mut add = |what: &str, count| *cost.entry(what.to_owned()).or_default() += count;
     for request in sent {
         add(&request.operation, 1);
         let body: Value = from_slice(&request.body).expect("JSON");
-        // What a condition refuses is billed by the item that is there.
+        // DynamoDB bills a refused write by the item that exists.
         let units = |key: &String| {
             let written = after.get(key).filter(|_| request.done);
             largest(before.get(key), written)
@@ -168,7 +171,7 @@ fn cost(sent: &[Sent], before: &Items, after: &Items) -> Cost {
                 );
                 add("read units", read(before.get(&key_of(&body))));
             }
-            // One page, rounded up as a whole. It is read after the writes of the call.
+            // One page, rounded up as a whole. The Query comes after the writes of the call.
             "Query" => {
                 assert_eq!(body["ConsistentRead"], true);
                 let values = body["ExpressionAttributeValues"]
@@ -199,7 +202,7 @@ fn cost(sent: &[Sent], before: &Items, after: &Items) -> Cost {
     cost
 }
 
-/// The sort key of the item that an action names or writes.
+/// Returns the sort key of the item that an action names or writes.
 fn key_of(action: &Value) -> String {
     let key = action.get("Key").unwrap_or(&action["Item"]);
     key["sk"]["S"].as_str().expect("a sort key").to_owned()

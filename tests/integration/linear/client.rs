@@ -1,4 +1,5 @@
-//! A client: run after run through the functions' own handlers, as `lockstep run` uses them.
+//! A client: one run after the other through the handlers of the functions, as `lockstep run` uses
+//! them.
 
 use super::clock::ClientClock;
 use super::planted::Mischief;
@@ -41,18 +42,18 @@ pub(super) struct Client {
     pub(super) recorder: Arc<Recorder>,
     pub(super) mischief: Arc<Mischief>,
     pub(super) dice: Rng,
-    /// One in so many heartbeats is late.
+    /// One heartbeat in this many is late.
     pub(super) silence: u8,
-    /// The true time at which it stops, whatever it does then.
+    /// The true time at which the client stops, whatever it does then.
     pub(super) end: u64,
 }
 
-/// One run, from its first request on.
+/// One run, from its first request.
 struct Run {
     lock: &'static str,
     holder: String,
     permits: i64,
-    /// Until when it waits; `None` if it does not.
+    /// Until when the run waits; `None` if it does not wait.
     patience: Option<Timestamp>,
 }
 
@@ -78,7 +79,7 @@ impl Client {
         }
     }
 
-    /// Sweeps until the end. What that does is no answer to a client, so it is not recorded.
+    /// Sweeps until the end. A sweep answers no client, so it is not recorded.
     pub(super) async fn sweep(mut self) {
         while !self.is_over() {
             let _failed = reap::handle(&self.deps, json!({ "sweep": true })).await;
@@ -86,7 +87,7 @@ impl Client {
         }
     }
 
-    /// Asks until it is granted a permit or has none to expect.
+    /// Asks until a permit is granted, or until none is to be expected.
     async fn enter(&mut self, run: &Run) -> Option<Value> {
         for _ in 0..TRIES {
             let answer = self.acquire(run).await;
@@ -169,7 +170,7 @@ impl Client {
         self.end(run, began, answer)
     }
 
-    /// The receipt of a grant. A planted fault may have left only its token.
+    /// Returns the receipt of a grant. A planted fault may have left only its token.
     fn whole(&self, run: &Run, grant: &Value) -> Value {
         json!({ "lock": run.lock, "holder": run.holder, "token": grant["token"] })
     }
@@ -185,7 +186,7 @@ impl Client {
         (about, under_way)
     }
 
-    /// Records the end of a call. The answer, or `None` if that is unknown.
+    /// Records the end of a call. Returns the answer, or `None` if it is unknown.
     fn end(
         &self,
         run: &Run,

@@ -6,7 +6,7 @@ use lockstep::domain::Timestamp;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Seconds of a history that pass in a second.
+/// How many seconds of a history pass in a second.
 const PACE: u32 = 8;
 
 /// The true time of a history. It is monotonic, and no part of the product reads it.
@@ -19,12 +19,12 @@ impl TrueTime {
         Self(Instant::now())
     }
 
-    /// The true time when `length` of real time has passed from now on.
+    /// Returns the true time after another `length` of real time.
     pub(super) fn after(self, length: Duration) -> u64 {
         self.micros() + u64::try_from((length * PACE).as_micros()).expect("a short time")
     }
 
-    /// Microseconds since 1970, so that the times of a history compare to the ends of leases.
+    /// Returns microseconds since 1970, which compare with the ends of leases.
     pub(super) fn micros(self) -> u64 {
         let since = (self.0.elapsed() * PACE).as_micros();
         START.millis() * 1000 + u64::try_from(since).expect("a short history")

@@ -1,4 +1,5 @@
-//! Faults on purpose, each of which the checker has to find: what a broken client, function or table would do.
+//! Faults on purpose: what a broken client, function or table would do. The checker has to find
+//! each of them.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -11,7 +12,7 @@ use serde_json::{Value, from_slice, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// A fault.
+/// A planted fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Planted {
     /// The write of a grant without a read has lost its condition.
@@ -20,15 +21,15 @@ pub(super) enum Planted {
     ReleaseUnconditional,
     /// The table confirms a write that it does not keep.
     WriteForgotten,
-    /// All ask for one permit more than the lock has.
+    /// Every client asks for one permit more than the lock has.
     OnePermitMore,
     /// A caller at a full lock is told that it has a permit.
     GrantDoubled,
-    /// A grant is told with the token of the grant before it.
+    /// A grant is reported with the token of the grant before it.
     TokenReused,
-    /// A renewal after the loss of the lease is told to have succeeded.
+    /// A renewal after the loss of the lease is reported as a success.
     LostLeaseRenewed,
-    /// A caller is told how the lock was some answers ago.
+    /// A skipped caller is told the answer of the skipped call before it.
     AnswerStale,
     /// The second waiter has the ticket of the first.
     WaiterOvertakes,
@@ -36,7 +37,7 @@ pub(super) enum Planted {
     PlaceLost,
     /// The lease of a holder ends early.
     LeaseDropped,
-    /// A holder is told a later end of its lease than the table has.
+    /// A holder is told a later end of its lease than the table contains.
     LeaseOverstated,
     /// The clock of the sweep is further ahead than clocks may be.
     ClockAhead,
@@ -59,17 +60,17 @@ impl Planted {
         Self::ClockAhead,
     ];
 
-    /// The permits that a client asks for at a lock of `permits`.
+    /// Returns how many permits a client asks for at a lock of `permits`.
     pub(super) fn permits(self, permits: i64) -> i64 {
         permits + i64::from(self == Self::OnePermitMore)
     }
 
-    /// The skew in milliseconds of the sweep, which would have `skew`.
+    /// Returns the skew of the sweep's clock in milliseconds, where `skew` was drawn for it.
     pub(super) fn skew_of_sweep(self, skew: i64) -> i64 {
         skew + if self == Self::ClockAhead { 5000 } else { 0 }
     }
 
-    /// Changes a request on its way, or takes it and responds.
+    /// Changes a request on its way, or responds in place of the table.
     pub(super) fn meets(self, request: &mut HttpRequest, dice: &mut Rng) -> Option<HttpResponse> {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
@@ -100,14 +101,14 @@ impl Planted {
     }
 }
 
-/// Whether an UpdateItem grants a permit.
+/// Returns whether an UpdateItem grants a permit.
 fn is_grant(body: &Value) -> bool {
     let names = body["ExpressionAttributeNames"].as_object();
     names.is_some_and(|names| names.values().any(|name| name == "lastToken"))
 }
 
-/// Makes the condition of a write true of every item that exists. It stays in the request: DynamoDB refuses names and
-/// values that no expression uses.
+/// Makes the condition of a write true for every item that exists. The condition itself stays in
+/// the request, because DynamoDB refuses names and values that no expression uses.
 fn drop_condition(write: &mut Value) {
     if let Some(condition) = write["ConditionExpression"].as_str() {
         let always = format!("({condition}) OR attribute_exists(pk)");
@@ -119,7 +120,7 @@ fn drop_condition(write: &mut Value) {
 #[derive(Debug, Default)]
 pub(super) struct Mischief {
     pub(super) planted: Option<Planted>,
-    /// The latest answer of interest, by lock.
+    /// The last answer that the fault replaces, by lock.
     earlier: Mutex<BTreeMap<String, Value>>,
 }
 
@@ -131,7 +132,7 @@ impl Mischief {
         }
     }
 
-    /// What the client is told in place of `answer` about `lock`, at `now`.
+    /// Returns what the client is told in place of `answer` about `lock`, at `now`.
     pub(super) fn distort(&self, lock: &str, mut answer: Value, now: Timestamp) -> Value {
         let status = answer["status"].as_str().unwrap_or_default().to_owned();
         let is_lost = answer["error"] == "Lockstep.LeaseLost";
@@ -165,7 +166,7 @@ impl Mischief {
         self.earlier.lock().unwrap().insert(lock.to_owned(), value)
     }
 
-    /// Changes the record of `lock` past the protocol, where the fault is in the table.
+    /// Changes the record of `lock` past the protocol, if the fault is one of the table.
     pub(super) async fn disturb(&self, client: &Client, table: &str, lock: &str) {
         let key = [("pk", lock), ("sk", "lock")];
         let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.into())));
@@ -197,7 +198,8 @@ impl Mischief {
         drop(sent);
     }
 
-    /// The entry of a map of the record that is removed, or the two whose values are swapped.
+    /// Returns the entry of a map of the record that is removed, or the two whose values are
+    /// swapped.
     #[expect(clippy::type_complexity, reason = "read at one place")]
     fn damage(
         &self,

@@ -1,4 +1,4 @@
-//! What the clients asked and were told, as JSON lines for `tests/linear/check`.
+//! The calls of the clients and their answers, as JSON lines for `tests/linear/check`.
 
 use super::clock::TrueTime;
 use lockstep::clock::{Clock, SystemClock};
@@ -12,9 +12,9 @@ use std::time::Duration;
 pub(super) struct UnderWay {
     time: TrueTime,
     requests: AtomicU64,
-    /// When the latest of them had arrived, or was lost.
+    /// When the last of these requests had arrived, or was lost, in microseconds.
     settled: AtomicU64,
-    /// How many may take effect behind the back of their sender.
+    /// How many requests may take effect after their sender has given up.
     strays: AtomicU64,
 }
 
@@ -43,7 +43,7 @@ impl UnderWay {
 }
 
 impl Awaited {
-    /// The sender has the response, or knows that there is none.
+    /// Notes that the sender has the response, or knows that there is none.
     pub(super) fn received(mut self) {
         self.0 = None;
     }
@@ -58,12 +58,12 @@ impl Drop for Awaited {
 }
 
 impl Parcel {
-    /// The response to this request.
+    /// Returns the response to this request.
     pub(super) fn response(&self) -> Awaited {
         Awaited(Some(Arc::clone(&self.0)))
     }
 
-    /// A copy of the same request.
+    /// Returns a copy of this request, which is under way too.
     pub(super) fn again(&self) -> Self {
         self.0.send()
     }
@@ -85,7 +85,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// A history of `locks` with their permits, whose clocks differ from the true time by at most `skew` milliseconds.
+    /// Returns an empty history of `locks` with their permits. Clocks differ from the true time by
+    /// at most `skew` milliseconds.
     pub(super) fn of(locks: &[(&str, i64)], skew: i64) -> Self {
         let permits = locks.iter().map(|(lock, n)| ((*lock).to_owned(), json!(n)));
         let permits = Value::Object(permits.collect());
@@ -95,12 +96,12 @@ impl Recorder {
         }
     }
 
-    /// Adds one operation, whose requests may be under way.
+    /// Adds an operation, whose requests may still be under way.
     pub(super) fn add(&self, operation: Value, under_way: Arc<UnderWay>) {
         self.entries.lock().unwrap().push((operation, under_way));
     }
 
-    /// The history, once all requests have arrived.
+    /// Waits until all requests have arrived, and returns the history.
     pub(super) async fn finish(self) -> String {
         let entries = self.entries.into_inner().unwrap();
         for (_, under_way) in &entries {

@@ -1,6 +1,7 @@
 //! A transport below the SDK that loses requests and responses, and delivers requests late or twice.
 //!
-//! A request that the SDK has given up on arrives all the same: each one travels in a task of its own.
+//! A request that the SDK has given up arrives all the same, because each travels in a task of its
+//! own.
 
 use super::planted::Planted;
 use super::recorder::{Parcel, UnderWay};
@@ -22,22 +23,22 @@ use std::time::Duration;
 pub(super) enum Fate {
     #[default]
     Passes,
-    /// It never arrives.
+    /// The request never arrives.
     RequestLost,
-    /// It arrives, and its response does not.
+    /// The request arrives, and its response does not.
     ResponseLost,
-    /// Its sender learns that it timed out, and it arrives after that.
+    /// The sender learns of a time-out, and the request arrives after that.
     Late,
-    /// It arrives, and once more after its response.
+    /// The request arrives, and once more after its response.
     Twice,
-    /// It arrives after a while, and its sender waits.
+    /// The request arrives after a while, and its sender waits.
     Slow,
 }
 
-/// How the wire of one history fails. Each history has its own, so that in some most requests are late.
+/// How the wire of one history fails. Each history draws its own shares and its own delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Roughness {
-    /// How many requests of a thousand meet a fate.
+    /// How many requests of a thousand meet each fate.
     shares: [(Fate, u32); 5],
     /// Longest delay, in milliseconds of real time.
     delay: u64,
@@ -59,7 +60,7 @@ impl Roughness {
     }
 }
 
-/// How often each fate and each answer came up, by name.
+/// How often each fate and each answer came up.
 pub(super) type Tally = Mutex<BTreeMap<String, u32>>;
 
 /// The line of one client to the table.
@@ -89,7 +90,7 @@ impl Line {
         }
     }
 
-    /// The requests from now on belong to `operation`.
+    /// Makes the requests from now on part of `operation`.
     pub(super) fn begin(&self, operation: &Arc<UnderWay>) {
         *self.operation.lock().unwrap() = Arc::clone(operation);
     }
@@ -103,7 +104,8 @@ impl Line {
         self.operation.lock().unwrap().send()
     }
 
-    /// What a planted fault makes of a request.
+    /// Applies the planted fault to a request. Returns the response of a fault that answers in
+    /// place of the table.
     fn meets(&self, request: &mut HttpRequest) -> Option<HttpResponse> {
         let mut dice = self.dice.lock().unwrap();
         self.planted?.meets(request, &mut dice)
@@ -119,7 +121,7 @@ impl Line {
         });
         let fate = met.map_or(Fate::Passes, |(fate, _)| fate);
         self.count(format!("{fate:?}"));
-        // Most are a little late; a delay of many leases is rare.
+        // Most delays are short; one of many leases is rare.
         let delay = dice
             .u64(..=self.roughness.delay)
             .min(dice.u64(..=self.roughness.delay));

@@ -1,4 +1,4 @@
-//! EventBridge, as its client talks to it.
+//! The adapter to EventBridge: its requests, and how it takes the answers.
 
 use super::scripted::{Asked, on, refusal, sdk};
 use lockstep::config::RunbookUrl;
@@ -29,7 +29,7 @@ fn events(count: usize) -> Vec<Event> {
     (0..count).map(event).collect()
 }
 
-/// What is asked of the bus for so many events when these are its answers.
+/// Publishes `count` events to a bus that gives `answers`. Returns the requests.
 async fn publish(answers: Vec<(u16, Value)>, count: usize) -> Vec<Asked> {
     let publish = on(answers, async |sdk| {
         let runbook = RunbookUrl::new("https://wiki/{lock}");
@@ -101,7 +101,7 @@ async fn an_entry_that_is_refused_is_no_reason_to_fail() {
 
 #[tokio::test]
 async fn nothing_to_say_is_not_said() {
-    // No server listens there.
+    // No server listens at this address.
     let bus = EventBridge::from_sdk(
         &sdk("http://127.0.0.1:9").await,
         "alerts".into(),

@@ -1,4 +1,4 @@
-//! Step Functions, as its client reads it.
+//! The adapter to Step Functions: its requests, and how it takes the answers.
 
 use super::scripted::{self, Asked, refusal};
 use lockstep::domain::{
@@ -49,7 +49,7 @@ fn described(status: &str) -> (u16, Value) {
     (200, described)
 }
 
-/// The key of the task tokens, as the table has it.
+/// Returns the key of the task tokens, as the table contains it.
 fn key() -> Value {
     json!({ "tokenKey": { "B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=" } })
 }
@@ -96,12 +96,12 @@ async fn all_pages_are_read_and_throttling_is_ridden_out() {
     assert_eq!(asked[2].1["nextToken"], "more");
 }
 
-/// A page of a history, latest event first, and the token of the page that follows.
+/// Returns a page of a history, latest event first, with the token of the next page.
 fn history(events: &[Value], next: Option<String>) -> (u16, Value) {
     (200, json!({ "events": events, "nextToken": next }))
 }
 
-/// The event `id` of `kind`, which follows the one before it.
+/// Returns the event `id` of `kind`, which follows the event before it.
 fn event(id: i64, kind: &str) -> Value {
     json!({ "id": id, "previousEventId": id - 1, "timestamp": id, "type": kind })
 }
@@ -267,7 +267,7 @@ async fn a_sealed_token_is_opened_with_the_key_and_for_its_own_lock_alone() {
     );
     let calls: Vec<_> = asked.iter().map(|(call, _)| call.as_str()).collect();
     let expected = ["GetItem", "UpdateItem", "SendTaskSuccess", "GetItem"];
-    assert_eq!(calls, expected, "the key may have been made anew");
+    assert_eq!(calls, expected, "the key is read again, as it may be new");
     assert_eq!(asked[2].1["taskToken"], "AQC-1");
 }
 

@@ -1,4 +1,4 @@
-//! Scale-in protection, as ECS is asked for it and as its answers are read.
+//! Scale-in protection: the requests to ECS, and how the adapter reads the answers.
 
 use super::scripted::{Asked, on, refusal};
 use lockstep::domain::TaskArn;
@@ -18,7 +18,7 @@ fn protection(task: &str, enabled: bool) -> (u16, Value) {
     answer(json!([described]), json!([]))
 }
 
-/// What the wish comes to when these are the answers, and what was asked.
+/// Asks for protection at an ECS that gives `answers`. Returns the result and the requests.
 async fn protect(
     answers: Vec<(u16, Value)>,
     minutes: Option<u16>,

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// What was asked: the operation, and the body.
+/// A request: its operation and its body.
 pub(super) type Asked = (String, Value);
 
 /// An AWS endpoint that answers from a script.
@@ -20,7 +20,7 @@ struct Scripted {
 }
 
 impl Scripted {
-    /// Gives these answers, each with its status, in this order. More calls get no answer.
+    /// Gives these answers in this order, each with its status. Further calls get no answer.
     async fn new(answers: Vec<(u16, Value)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -37,17 +37,17 @@ impl Scripted {
         Self { sdk, served }
     }
 
-    /// What was asked.
+    /// Returns the requests.
     ///
     /// # Panics
-    /// When an answer was not asked for.
+    /// If an answer was not asked for.
     async fn asked(self) -> Vec<Asked> {
         let served = timeout(Duration::from_secs(1), self.served).await;
         served.expect("every answer is asked for").unwrap()
     }
 }
 
-/// What `ask` comes to when these are the answers, and what was asked.
+/// Runs `ask` against these answers. Returns its result and the requests.
 pub(super) async fn on<T>(
     answers: Vec<(u16, Value)>,
     ask: impl AsyncFnOnce(&SdkConfig) -> T,
@@ -57,13 +57,14 @@ pub(super) async fn on<T>(
     (came_to, scripted.asked().await)
 }
 
-/// A refusal as the JSON protocols of AWS have it.
+/// Returns an error response of the JSON protocols of AWS.
 pub(super) fn refusal(code: &str, message: &str) -> (u16, Value) {
     (400, json!({ "__type": code, "message": message }))
 }
 
-/// The clients' settings as the functions have them, but for the endpoint. Made anew, because a
-/// loaded configuration lets `AWS_ENDPOINT_URL` of a running stack win over any other endpoint.
+/// Returns the settings of the functions' clients with another endpoint. They are built here,
+/// because a loaded configuration lets `AWS_ENDPOINT_URL` of a running stack win over any other
+/// endpoint.
 pub(super) async fn sdk(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("test", "test", None, None, "test");
     let deployed = sdk_config();
@@ -93,7 +94,7 @@ async fn hear(stream: &mut TcpStream) -> Asked {
     }
 }
 
-/// The last part of the header `X-Amz-Target: Service.Operation`.
+/// Returns the last part of the header `X-Amz-Target: Service.Operation`.
 fn operation(head: &str) -> String {
     let headers = head.lines().filter_map(|line| line.split_once(':'));
     let mut targets = headers.filter(|(name, _)| name.eq_ignore_ascii_case("x-amz-target"));

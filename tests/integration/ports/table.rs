@@ -1,4 +1,4 @@
-//! DynamoDB, as its client reads it: answers that DynamoDB Local never gives.
+//! The adapter to DynamoDB, with answers that DynamoDB Local never gives.
 
 use super::scripted::{self, Asked, refusal};
 use lockstep::domain::{
@@ -25,7 +25,7 @@ async fn on<T>(
     .await
 }
 
-/// A write of the record, and with it the deletion of a side item where `waiter` says so.
+/// Returns a write of the record. With `waiter`, it also deletes a side item.
 fn change(clause: Clause, update: Update, waiter: bool) -> Change {
     let holder = HolderId::new("a").unwrap();
     let waiter = waiter.then(|| WaiterDrop {
@@ -43,7 +43,7 @@ fn change(clause: Clause, update: Update, waiter: bool) -> Change {
 }
 
 async fn committed(error: &str, change: Change) -> Result<Commit, StoreError> {
-    // The SDK retries one of them by itself.
+    // The SDK itself retries TransactionInProgressException.
     let attempts = match error {
         IN_PROGRESS => 3,
         _ => 1,
@@ -85,7 +85,7 @@ async fn an_empty_item_is_no_item() {
     assert_eq!(waiter, Ok(None));
 }
 
-/// An empty LastEvaluatedKey is the last page
+/// An empty LastEvaluatedKey marks the last page
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Query.html>).
 #[tokio::test]
 async fn an_empty_key_ends_a_list() {

@@ -1,4 +1,4 @@
-//! ECS, as its client reads it.
+//! The adapter to ECS: its requests, and how it takes the answers.
 
 use super::scripted::{Asked, on, refusal};
 use lockstep::domain::{Task, TaskArn, TaskSet};
@@ -31,7 +31,8 @@ fn task(name: &str, group: &str, last_status: &str) -> Value {
     })
 }
 
-/// What the search comes to when these are the answers, and what was asked.
+/// Searches the tasks of a group at an ECS that gives `answers`. Returns the result and the
+/// requests.
 async fn of_group(
     answers: Vec<(u16, Value)>,
     family: Option<&str>,
@@ -46,7 +47,7 @@ async fn of_group(
     .await
 }
 
-/// What a stop comes to when this is the answer, and what was asked.
+/// Stops a task at an ECS that gives `answer`. Returns the result and the requests.
 async fn stop(answer: (u16, Value), reason: &str) -> (Result<(), TasksError>, Vec<Asked>) {
     let task = arn("a");
     on(vec![answer], async |sdk| {
@@ -60,7 +61,7 @@ async fn tasks_at_work_and_on_their_way_down_are_found_once_and_by_group() {
     let answers = vec![
         listed(&["a", "b"], Some("more")),
         listed(&["c"], None),
-        // StopTask comes between the two lists.
+        // A StopTask between the two lists puts `c` into both.
         listed(&["c", "d"], None),
         described(
             json!([
@@ -183,7 +184,7 @@ async fn throttling_is_ridden_out() {
     assert_eq!(of_group(answers, None).await.0, Ok(vec![]));
 }
 
-/// The result of a description of one task for this answer, and the requests.
+/// Describes a task at an ECS that gives `answer`. Returns the result and the requests.
 async fn describe(answer: (u16, Value)) -> (Result<Option<Task>, TasksError>, Vec<Asked>) {
     let task = TaskArn::new(arn("a")).unwrap();
     on(vec![answer], async |sdk| {

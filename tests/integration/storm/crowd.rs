@@ -1,4 +1,4 @@
-//! Many clients that ask at once, wait for their turn and give it back.
+//! Clients that ask at once, wait for their turn and release.
 
 use super::of_permits;
 use super::tally::{Attempts, Counted, Tally};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::{Barrier, oneshot};
 use tokio::task::JoinSet;
 
-/// How often a command is tried again that met too many others; a workflow does so by its Retry.
+/// How often a command that met contention is repeated; a workflow does so by its Retry.
 const TRIES: usize = 50;
 
 pub(crate) type Answer = Result<Done, ProtocolError>;
@@ -32,7 +32,7 @@ pub(crate) struct Crowd {
     lock: LockKey,
     pub(super) permits: usize,
     pub(super) clients: Vec<Arc<OneClient>>,
-    /// The waiters that are to be woken.
+    /// The waiters that still have to be woken.
     pub(super) turns: Mutex<BTreeMap<HolderId, oneshot::Sender<FencingToken>>>,
     pub(super) inside: AtomicUsize,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Crowd {
 #[derive(Debug)]
 pub(crate) struct Stay {
     pub(crate) token: FencingToken,
-    /// Its place in the queue; none where the permit was free.
+    /// The ticket of its place in the queue; `None` if a permit was free.
     pub(crate) ticket: Option<Ticket>,
-    /// How many were in, itself counted.
+    /// How many clients had a permit then, this one included.
     pub(crate) inside: usize,
 }
 
@@ -60,7 +60,7 @@ impl Crowd {
             let store = Counted::new(store, Arc::clone(&tally));
             Arc::new(Protocol::new(store, SystemClock, seed))
         };
-        // One more: who holds the lock while the others come.
+        // One client more than asked for: it holds the lock while the others arrive.
         let clients = (0..=clients as u64).map(protocol).collect();
         Arc::new(Self {
             tally,
@@ -72,7 +72,7 @@ impl Crowd {
         })
     }
 
-    /// Takes a permit by the spare client, without a word.
+    /// Acquires a permit with the spare client. Returns its token.
     pub(crate) async fn hold(&self, name: &str) -> FencingToken {
         let held = self.ask(&of_permits(acquire(name), self.permits)).await;
         held.unwrap().outcome.token().expect("a free permit")
@@ -112,8 +112,8 @@ impl Crowd {
         running.join_all().await
     }
 
-    /// All clients come at once to a lock that is held. Once the first of them waits, the holders
-    /// leave, and each client after them as its turn comes.
+    /// Lets all clients come at once to a lock that is held. The holders leave once the first
+    /// client waits, and each client leaves after its turn. Returns the stays.
     pub(crate) async fn storm(self: &Arc<Self>, clients: usize) -> Vec<Stay> {
         let names: Vec<_> = (0..self.permits).map(|n| format!("first-{n}")).collect();
         let mut held = Vec::new();
@@ -139,7 +139,7 @@ impl Crowd {
         running.join_all().await
     }
 
-    /// Tries a command again that met too many others.
+    /// Executes a command, and repeats it while it meets contention.
     pub(super) async fn patiently(&self, number: usize, command: &Command) -> Answer {
         for _ in 0..TRIES {
             match self.clients[number].execute(&self.lock, command).await {
@@ -154,11 +154,11 @@ impl Crowd {
 /// How long a client keeps its permit.
 const STAY: Duration = Duration::from_millis(2);
 
-/// A turn that has not come by then will not come.
+/// How long a client waits for its turn before the test fails.
 const TOO_LONG: Duration = Duration::from_secs(240);
 
 impl Crowd {
-    /// One client: it asks, waits for its turn if it has to, stays a moment and leaves.
+    /// Plays one client: asks, waits for its turn if it has to, stays a moment and leaves.
     pub(super) async fn visit(&self, number: usize) -> Stay {
         let name = format!("client-{number}");
         let (who, me) = (holder(&name), &self.clients[number]);
@@ -185,7 +185,7 @@ impl Crowd {
         }
     }
 
-    /// As a workflow does it: a plain request, and a waiting state if that was refused.
+    /// Asks as a workflow does: by a plain request, and in a waiting state if that was refused.
     async fn enter(&self, number: usize, name: &str) -> Option<FencingToken> {
         let plain = of_permits(acquire(name), self.permits);
         let waiting = Acquire {
@@ -204,7 +204,7 @@ impl Crowd {
         outcome.token()
     }
 
-    /// Gives the permit back and does what is left to do.
+    /// Gives the permit back, and runs the effects that remain.
     pub(super) async fn leave(&self, number: usize, who: &HolderId, token: FencingToken) {
         let mut release = release("", token);
         release.holder = who.clone();

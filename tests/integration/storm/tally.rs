@@ -1,4 +1,4 @@
-//! What clients cost, and what the table has shown them.
+//! The requests of the clients, and the tickets that the table has shown them.
 
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What all clients of a storm cost together.
+/// The requests of all clients of a storm together.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     attempts: AtomicU32,
@@ -22,12 +22,12 @@ pub(crate) struct Tally {
     busy: AtomicU32,
     contended: AtomicU32,
     tickets: Mutex<BTreeMap<WaiterId, Ticket>>,
-    /// Requests until a client had its place or its grant, and how many clients had so many.
+    /// How many clients needed this many requests until they had a place or a grant.
     entries: Mutex<BTreeMap<u32, u32>>,
 }
 
-/// The store of one client. Answers that say "busy" are counted apart: how often two requests meet
-/// is a matter of the table.
+/// The store of one client. `Commit::Busy` is counted apart: how often two requests meet depends on
+/// the table.
 #[derive(Debug)]
 pub(crate) struct Counted {
     store: DynamoStore,
@@ -35,7 +35,7 @@ pub(crate) struct Counted {
     own: AtomicU32,
 }
 
-/// Counts what goes out on the wire, the SDK's own retries too.
+/// Counts each attempt on the wire, the retries of the SDK included.
 #[derive(Debug)]
 pub(crate) struct Attempts(pub(crate) Arc<Tally>);
 
@@ -61,7 +61,7 @@ impl Tally {
         tickets.get(&WaiterId::of(holder)).copied()
     }
 
-    /// A client has its place or its grant, for so many requests.
+    /// Counts a client that has its place or its grant after this many requests.
     pub(crate) fn entered(&self, requests: u32) {
         *self.entries.lock().unwrap().entry(requests).or_default() += 1;
     }
@@ -70,7 +70,7 @@ impl Tally {
         self.contended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Prints the figures, and gives the most requests that one client took to enter.
+    /// Prints the figures. Returns the most requests that one client took to enter.
     pub(crate) fn print(&self, what: &str, begin: Timestamp) -> u32 {
         let took = SystemClock.now().millis_since(begin);
         let entries = self.entries.lock().unwrap();
@@ -99,7 +99,7 @@ impl Counted {
         Self { store, tally, own }
     }
 
-    /// Requests of this client so far.
+    /// Returns the requests of this client so far.
     pub(crate) fn requests(&self) -> u32 {
         self.own.load(Ordering::Relaxed)
     }

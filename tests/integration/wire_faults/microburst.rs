@@ -15,11 +15,12 @@ pub(super) struct Microburst {
     keeper: Child,
 }
 
-/// What the proxy has done.
+/// The statistics of the proxy.
 pub(super) struct Faults(Value);
 
 impl Microburst {
-    /// A proxy that lets everything through, warm: its first request takes seconds.
+    /// Starts a proxy that lets everything through. It is warm, because its first request takes
+    /// seconds.
     pub(super) async fn before(endpoint: &str) -> Self {
         let (endpoint, keeper) = serve(PROXY, ".", endpoint).await;
         Self { endpoint, keeper }
@@ -29,8 +30,8 @@ impl Microburst {
         &self.endpoint
     }
 
-    /// Three requests in ten fail from now on: half of the failures before DynamoDB sees the
-    /// request, the others after it, or much later.
+    /// Makes three requests in ten fail: half of them before DynamoDB sees the request, the others
+    /// after that, or much later.
     pub(super) async fn fail(&self) {
         let late = u64::try_from(LATE.as_millis()).unwrap();
         let effects = [
@@ -55,7 +56,7 @@ impl Microburst {
         self.control("POST", "rules", &json!(rules)).await;
     }
 
-    /// Nothing fails from now on.
+    /// Lets all requests through again. Returns the statistics of the faults.
     pub(super) async fn heal(&self) -> Faults {
         let stats = self.control("GET", "stats", &Value::Null).await;
         self.control("POST", "rules", &json!([])).await;
@@ -82,8 +83,8 @@ impl Drop for Microburst {
 }
 
 impl Faults {
-    /// A test that met no fault has shown nothing: each kind has to come up, and all of them in
-    /// two requests of ten at least.
+    /// Asserts that each kind of fault came up, and that at least two requests in ten failed. A
+    /// test that met no fault has shown nothing.
     pub(super) fn assert_enough(&self) {
         let requests = &self.0["requests"];
         let (total, faulted) = (requests["total"].as_u64(), requests["faulted"].as_u64());

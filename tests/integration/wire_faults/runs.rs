@@ -1,5 +1,5 @@
-//! Which runs are under way, as Step Functions would know it, and the guarded resource: it writes down who
-//! was in, and refuses a second one and an old token.
+//! The runs under way, as Step Functions would know them, and the guarded resource. The resource
+//! records who worked, and refuses a second holder and an old token.
 
 use lockstep::contract::ErrorName;
 use lockstep::domain::{FencingToken, HolderId, LockKey};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tokio::sync::oneshot;
 
-/// The runs under way, each with the state that waits for its turn.
+/// The runs under way, each with its waiting state.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     running: Mutex<BTreeMap<HolderId, Option<oneshot::Sender<FencingToken>>>>,
@@ -16,7 +16,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// A run begins. Its turn comes to the receiver.
+    /// Begins a run. The receiver gets the token at the turn of the run.
     pub(super) fn begin(&self, holder: &HolderId) -> oneshot::Receiver<FencingToken> {
         let (turn, called) = oneshot::channel();
         self.running
@@ -34,7 +34,7 @@ impl Runs {
     pub(super) fn wake(&self, holder: &HolderId, token: FencingToken) {
         let mut running = self.running.lock().unwrap();
         let turn = running.get_mut(holder).and_then(Option::take);
-        // A state that has gone on already has found its grant by itself.
+        // A waiting state that is over already found its grant by itself.
         turn.map(|turn| turn.send(token));
     }
 
@@ -60,7 +60,7 @@ impl Runs {
     }
 }
 
-/// What the resources behind the locks have seen.
+/// What the guarded resources have seen.
 #[derive(Debug)]
 pub(super) struct Journal(BTreeMap<LockKey, Mutex<Book>>);
 
@@ -76,7 +76,7 @@ impl Journal {
         Self(books.collect())
     }
 
-    /// `holder` begins its work under `token`.
+    /// Begins the work of `holder` under `token`.
     pub(super) fn enter(&self, lock: &LockKey, holder: &HolderId, token: FencingToken) {
         let mut book = self.0[lock].lock().unwrap();
         let last = book.grants.last();
@@ -87,7 +87,7 @@ impl Journal {
         book.grants.push((holder.clone(), token));
     }
 
-    /// `holder` has done its work.
+    /// Ends the work of `holder`.
     pub(super) fn leave(&self, lock: &LockKey, holder: &HolderId) {
         let inside = self.0[lock].lock().unwrap().inside.take();
         assert_eq!(inside.as_ref(), Some(holder), "{lock}");

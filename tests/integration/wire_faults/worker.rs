@@ -1,4 +1,4 @@
-//! One client: run after run, as workflows and the reaper would carry them out.
+//! A client that starts one run after the other, as workflows and the reaper would.
 
 use super::runs::{Journal, Runs};
 use crate::fixture::{Ask, acquire, holder, recover, release, renew, wait};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often a command is tried again before the test fails.
+/// How often a command is repeated before the test fails.
 const TRIES: u32 = 200;
 /// How long a waiting state waits before it registers again.
 const INTERVAL: Duration = Duration::from_millis(400);
@@ -46,8 +46,8 @@ impl Worker {
         }
     }
 
-    /// Frees what a delayed request has left on a lock that is no longer used, and returns how many
-    /// permits and places that were.
+    /// Frees what a delayed request has left on a lock that is no longer used. Returns how many
+    /// permits and places were left.
     pub(super) async fn clear(&self, lock: &LockKey) -> usize {
         let record = self.protocol.store().load(lock).await.unwrap().unwrap();
         let left = record.holders.len() + record.queue.len();
@@ -94,7 +94,7 @@ impl Worker {
         panic!("{name} waits for ever")
     }
 
-    /// The work, with a heartbeat in it, and the release.
+    /// Does the work of a run, with a heartbeat in every second one, and releases.
     async fn run(&self, lock: &LockKey, name: &str, token: FencingToken, cycle: u64) {
         self.journal.enter(lock, &holder(name), token);
         if cycle.is_multiple_of(2) {
@@ -115,7 +115,8 @@ impl Worker {
         self.perform(lock, released.effects).await;
     }
 
-    /// As a workflow's Retry does it. Only failures that a Retry may name are tried again.
+    /// Executes a command, and repeats it as a workflow's Retry does: only on errors that a Retry
+    /// may name.
     async fn insist(&self, lock: &LockKey, command: &Command) -> Result<Done, Refusal> {
         for _ in 0..TRIES {
             match self.once(lock, command).await {
@@ -139,7 +140,7 @@ impl Worker {
         }
     }
 
-    /// As after every commit: once, and what fails is left to those who come later.
+    /// Runs the effects that remain after a commit, once. What fails is left to the next caller.
     async fn perform(&self, lock: &LockKey, effects: Vec<Effect>) {
         let mut left = VecDeque::from(effects);
         while let Some(effect) = left.pop_front() {
@@ -161,7 +162,7 @@ impl Worker {
         }
     }
 
-    /// As acquire-lock and the reaper do it: a holder whose execution is over is recovered.
+    /// Recovers each holder whose execution is over, as acquire-lock and the reaper do.
     async fn inspect(&self, lock: &LockKey, holders: &[(HolderId, Lease)]) {
         for (holder, lease) in holders {
             if self.runs.is_running(holder) {

@@ -1,8 +1,8 @@
-//! AWS's own DynamoDB Local: the judge of conditional writes.
+//! AWS's own DynamoDB Local, which judges conditional writes.
 //!
-//! Two variables say where it is: `LOCKSTEP_DYNAMODB_LOCAL` is the folder that holds
-//! `DynamoDBLocal.jar`, which is then started once for the test program;
-//! `AWS_ENDPOINT_URL_DYNAMODB` is one that runs already, and wins.
+//! Two variables say where it is. `LOCKSTEP_DYNAMODB_LOCAL` is the folder that contains
+//! `DynamoDBLocal.jar`, which is started once for the test program. `AWS_ENDPOINT_URL_DYNAMODB` is
+//! the endpoint of one that runs already, and wins.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;
@@ -40,16 +40,16 @@ pub enum Retries {
 /// A table of its own for one test.
 #[derive(Debug)]
 pub struct Table {
-    /// Where DynamoDB answers.
+    /// The endpoint of DynamoDB.
     pub endpoint: &'static str,
     /// The table's name.
     pub name: String,
 }
 
-/// Where DynamoDB Local answers; starts it if need be.
+/// Returns the endpoint of DynamoDB Local, which is started if necessary.
 ///
 /// # Panics
-/// When neither variable is set, or it does not start.
+/// If neither variable is set, or DynamoDB Local does not start.
 pub async fn endpoint() -> &'static str {
     static ENDPOINT: OnceCell<String> = OnceCell::const_new();
     let endpoint = ENDPOINT.get_or_init(|| async {
@@ -62,10 +62,11 @@ pub async fn endpoint() -> &'static str {
     endpoint.await
 }
 
-/// A client of `endpoint` with the settings of the functions, but for the time it gives an attempt:
-/// how fast this machine is, is no matter here.
+/// Returns a client of `endpoint` with the settings of the functions, except for the time of an
+/// attempt: the speed of this machine does not matter here.
 pub async fn client(endpoint: &str, retries: Retries) -> Client {
-    // Set here too: the variable for DynamoDB alone wins over the setting of all clients.
+    // The endpoint is set here too, because the variable for DynamoDB alone wins over the setting
+    // of all clients.
     let settings = crate::sdk_config(endpoint).await;
     let mut config = Builder::from(&settings).endpoint_url(endpoint);
     if let Retries::Off = retries {
@@ -75,10 +76,10 @@ pub async fn client(endpoint: &str, retries: Retries) -> Client {
 }
 
 impl Table {
-    /// A new table with the keys and the indexes of the deployed one.
+    /// Creates a table with the keys and the indexes of the deployed one.
     ///
     /// # Panics
-    /// When DynamoDB Local does not create it.
+    /// If DynamoDB Local does not create the table.
     pub async fn new(test: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +92,7 @@ impl Table {
         table
     }
 
-    /// A client straight to the table.
+    /// Returns a client straight to the table.
     pub async fn client(&self) -> Client {
         client(self.endpoint, Retries::AsDeployed).await
     }
@@ -119,7 +120,7 @@ impl Table {
             request = request.attribute_definitions(attribute.build().expect("all is set"));
         }
         let made = request.send().await.map_err(SdkError::into_service_error);
-        // The name is new: it is there already only when the first answer was lost on the way.
+        // The name is new. The table exists already only if the first answer was lost.
         let there = |error: &CreateTableError| error.is_resource_in_use_exception();
         if let Err(error) = made {
             assert!(there(&error), "DynamoDB Local makes a table: {error:?}");
@@ -150,16 +151,17 @@ async fn start(folder: &str) -> String {
     let jar = Path::new(folder).join("DynamoDBLocal.jar");
     assert!(jar.is_file(), "{} is not there: {HELP}", jar.display());
     let (endpoint, keeper) = serve(JAVA, folder, "").await;
-    // Dropping a child leaves it running: the pipe to it lasts as long as this program.
+    // A child that is dropped goes on. The pipe to it lasts as long as this program.
     std::mem::forget(keeper);
     endpoint
 }
 
-/// Runs `command` in `folder`, which has to listen on the port `$0` and may use `argument` as `$1`, and
-/// waits until it answers as DynamoDB does. Returns its endpoint, and a child whose end ends it.
+/// Runs `command` in `folder`, and waits until it answers as DynamoDB does. The command has to
+/// listen on the port `$0`, and may use `argument` as `$1`. Returns its endpoint, and a child whose
+/// end ends the command.
 ///
 /// # Panics
-/// When it does not answer within a minute.
+/// If the command does not answer within a minute.
 pub async fn serve(command: &str, folder: &str, argument: &str) -> (String, Child) {
     let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
     let port = free.expect("a free port").port();

@@ -5,7 +5,7 @@
 //! test adds what it did itself: whose work it ended, and whose work goes on beside its lock. What
 //! Lockstep believes is no evidence.
 //!
-//! The rules, each on the containers of one lock in the order of their starts.
+//! Each rule judges the containers of one lock in the order of their starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,7 +25,7 @@ pub struct Container {
     pub run_key: Option<String>,
     /// When it began, in epoch milliseconds.
     pub started: u64,
-    /// When its process ended; none while it may still run.
+    /// When its process ended; `None` while it may still run.
     pub ended: Option<u64>,
     /// Its exit code.
     pub exit_code: Option<i64>,
@@ -42,7 +42,7 @@ pub struct Stop {
     pub reason: String,
 }
 
-/// What a test knows of its runs, because it did it.
+/// What a test knows of its runs, because the test did it.
 #[derive(Clone, Debug)]
 pub struct Expected {
     permits: usize,
@@ -53,9 +53,9 @@ pub struct Expected {
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// More containers of a lock than permits, at the start of the last of them.
+    /// More containers of a lock than permits were running at the start of the last of them.
     Overlap {
-        /// When.
+        /// When, in epoch milliseconds.
         at: u64,
         /// The tasks, by start.
         tasks: Vec<String>,
@@ -91,7 +91,7 @@ pub enum Violation {
 }
 
 impl Expected {
-    /// So many may run at once, and none of them is stopped.
+    /// Expects at most `permits` containers at once, and no order to stop one.
     pub const fn permits(permits: usize) -> Self {
         Self {
             permits,
@@ -100,23 +100,23 @@ impl Expected {
         }
     }
 
-    /// The work of `holder` may be stopped: the test ended its execution, replaced it or let it
-    /// become stale.
+    /// Allows the work of `holder` to be stopped: the test ended its execution, replaced it or let
+    /// it become stale.
     #[must_use]
     pub fn stops(mut self, holder: &str) -> Self {
         self.stopped.insert(holder.to_owned());
         self
     }
 
-    /// The work of `holder` may go on without a permit: its stale policy is `yield`, or an operator
-    /// evicted it.
+    /// Allows the work of `holder` to go on without a permit: its stale policy is `yield`, or an
+    /// operator evicted it.
     #[must_use]
     pub fn runs_beside(mut self, holder: &str) -> Self {
         self.beside.insert(holder.to_owned());
         self
     }
 
-    /// Every rule that `containers` break, of any number of locks.
+    /// Returns every rule that `containers` break, for any number of locks.
     pub fn violations(&self, containers: &[Container]) -> Vec<Violation> {
         let mut found = Vec::new();
         let all: Vec<_> = containers.iter().collect();
@@ -139,13 +139,13 @@ impl Expected {
 }
 
 impl Container {
-    /// The work is done: exit code 0, and nothing had asked it to end.
+    /// Returns whether the work is done: exit code 0, and no order to stop it before its end.
     pub fn succeeded(&self) -> bool {
         self.exit_code == Some(0) && self.stopped.is_none()
     }
 }
 
-/// The containers by a key, each group in the order of starts.
+/// Returns the containers by a key, each group in the order of starts.
 fn by<'a>(
     containers: &[&'a Container],
     key: impl Fn(&Container) -> Option<String>,
@@ -183,7 +183,8 @@ impl fmt::Display for Violation {
 #[cfg(test)]
 mod tests;
 
-/// Never more than `permits` at once. Those named in `beside` do not count.
+/// Finds where more than `permits` containers run at once. Those of the holders in `beside` do not
+/// count.
 fn overlaps(
     containers: &[&Container],
     permits: usize,
@@ -205,7 +206,7 @@ fn overlaps(
     counted.iter().enumerate().filter_map(at_start).collect()
 }
 
-/// A token is that of one holder, and of one container at a time.
+/// Finds tokens of two holders, and tokens of two containers at once.
 fn shared_tokens(containers: &[&Container]) -> Vec<Violation> {
     pairs(containers)
         .filter(|(first, second)| {
@@ -219,8 +220,8 @@ fn shared_tokens(containers: &[&Container]) -> Vec<Violation> {
         .collect()
 }
 
-/// A container that starts later has no smaller token. True of a lock with one permit alone: two
-/// grants of the same moment may start in either order.
+/// Finds containers that start later and have a smaller token. The rule holds only for a lock with
+/// one permit: two grants of the same moment may start in either order.
 fn fallen_tokens(containers: &[&Container]) -> Vec<Violation> {
     let next = containers.windows(2);
     next.filter(|pair| pair[1].token < pair[0].token)
@@ -230,7 +231,7 @@ fn fallen_tokens(containers: &[&Container]) -> Vec<Violation> {
         .collect()
 }
 
-/// The work of one run key succeeds once.
+/// Finds a run key whose work succeeded more than once.
 fn second_successes(run_key: &str, containers: &[&Container]) -> Option<Violation> {
     let done = containers.iter().filter(|one| one.succeeded());
     let tasks: Vec<_> = done.map(|one| one.task.clone()).collect();
@@ -240,7 +241,7 @@ fn second_successes(run_key: &str, containers: &[&Container]) -> Option<Violatio
     })
 }
 
-/// The order that stopped this container, whose holder was not to be stopped.
+/// Returns the order that stopped this container, whose holder was not to be stopped.
 fn stop_of(container: &Container) -> Option<Violation> {
     let stop = container.stopped.as_ref()?;
     Some(Violation::LiveStopped {
@@ -250,7 +251,7 @@ fn stop_of(container: &Container) -> Option<Violation> {
     })
 }
 
-/// Whether a container that started before `at` runs at that time.
+/// Returns whether a container that started before `at` runs at that time.
 fn runs_at(container: &Container, at: u64) -> bool {
     container.ended.is_none_or(|end| end > at)
 }

@@ -1,6 +1,6 @@
 //! A client of what runs for real: the deployed stack and DynamoDB Local.
 //!
-//! It is a crate of its own so that the demo builds without what only the test levels need.
+//! It is a crate of its own, so that the demo builds without the dependencies of the test levels.
 
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{Region, SdkConfig};
@@ -16,7 +16,7 @@ pub mod timeline;
 pub mod units;
 pub mod wire;
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub fn repository() -> PathBuf {
     let live = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     live.ancestors()
@@ -25,8 +25,8 @@ pub fn repository() -> PathBuf {
         .to_owned()
 }
 
-/// The clients' settings of the functions for a local `endpoint`. A busy machine may take longer
-/// than the functions would wait, to answer and to listen.
+/// Returns the settings of the functions' clients for a local `endpoint`. Their time limits are
+/// longer, because a busy machine may take longer to connect and to answer.
 pub async fn sdk_config(endpoint: &str) -> SdkConfig {
     const LONG: Duration = Duration::from_secs(60);
     let timeouts = TimeoutConfig::builder()

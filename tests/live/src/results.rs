@@ -1,4 +1,4 @@
-//! Samples, their summary, and the files of results.
+//! Samples, their summary, and the files with results.
 
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::rfc3339;
@@ -27,7 +27,8 @@ struct Row {
 }
 
 impl Measurement {
-    /// A measurement without rows. `against` is the subject whose medians the ratios divide by, or empty.
+    /// Returns a measurement without rows. `against` is the subject by whose medians the ratios
+    /// divide, or empty.
     #[must_use]
     pub fn new(id: &'static str, title: &'static str, against: &'static str, note: &str) -> Self {
         Self {
@@ -45,7 +46,7 @@ impl Measurement {
         self.chart.push(figure);
     }
 
-    /// Adds what was measured repeatedly.
+    /// Adds samples of what was measured repeatedly.
     pub fn add(&mut self, figure: &str, subject: &str, unit: &'static str, samples: Vec<f64>) {
         assert!(!samples.is_empty(), "{figure}, {subject}: no samples");
         self.push(figure, subject, unit, samples, false);
@@ -77,7 +78,7 @@ impl Measurement {
     /// Prints the rows and writes them to `ID.json` in `folder`.
     ///
     /// # Panics
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, folder: &Path) {
         println!("\n{}", self.title);
         let rows = self.grouped().map(|row| line(&self.row(row)));
@@ -98,7 +99,7 @@ impl Measurement {
         fs::write(&path, laid_out(&file, &rows)).expect("a folder that can be written to");
     }
 
-    /// The rows, all subjects of a figure together.
+    /// Returns the rows, with all subjects of a figure together.
     fn grouped(&self) -> impl Iterator<Item = &Row> {
         let is_first = |at: &usize| {
             let mut before = self.rows[..*at].iter();
@@ -111,7 +112,7 @@ impl Measurement {
         })
     }
 
-    /// The fields of a row, in the order of the file.
+    /// Returns the fields of a row, in the order of the file.
     fn row(&self, row: &Row) -> Vec<(&'static str, Value)> {
         let middle = median(&row.samples);
         let mut fields = vec![
@@ -137,7 +138,7 @@ impl Measurement {
         fields
     }
 
-    /// How far the medians of the quarters of a run are apart, at worst, as a sentence.
+    /// Returns a sentence about the noise: how far the medians of the quarters of a row are apart.
     fn noise(&self) -> String {
         let sampled = self.rows.iter().filter(|row| row.samples.len() >= 8);
         let spreads = sampled.map(|row| {
@@ -156,7 +157,7 @@ impl Measurement {
     }
 }
 
-/// The fields of a row on one line.
+/// Returns the fields of a row on one line.
 fn line(fields: &[(&str, Value)]) -> String {
     let fields = fields
         .iter()
@@ -164,7 +165,7 @@ fn line(fields: &[(&str, Value)]) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
 }
 
-/// One line for each row.
+/// Returns the text of the file, with one line for each row.
 fn laid_out(file: &Value, rows: &[String]) -> String {
     let mut lines = Vec::new();
     let chart = (file["chart"] != json!([])).then_some("chart");
@@ -177,7 +178,7 @@ fn laid_out(file: &Value, rows: &[String]) -> String {
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-/// The middle of `samples`.
+/// Returns the median of `samples`.
 #[must_use]
 pub fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
@@ -193,14 +194,14 @@ fn fold(samples: &[f64], pick: fn(f64, f64) -> f64) -> f64 {
     samples.iter().copied().reduce(pick).unwrap_or(f64::NAN)
 }
 
-/// Three digits behind the point, and none for whole numbers.
+/// Returns the number with at most three decimals.
 fn rounded(number: f64) -> Value {
     let text = format!("{number:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-/// What the figures depend on.
+/// Describes the machine that the figures depend on.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

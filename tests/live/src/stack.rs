@@ -1,7 +1,7 @@
-//! A client of the deployed stack: starts executions, and reads what became of them.
+//! A client of the deployed stack: starts executions, and reads how they ended.
 //!
-//! What a batch did is read from the lines that its container wrote, never from what Lockstep says.
-//! Every method panics with one line when the stack gives no usable answer.
+//! The lines that a container wrote say what its batch did. What Lockstep says does not count.
+//! Every method panics with one line if the stack gives no usable answer.
 
 mod at_work;
 mod deploys;
@@ -42,11 +42,11 @@ use std::time::Duration;
 /// A deployed stack.
 #[derive(Debug)]
 pub struct Stack {
-    /// Where the AWS APIs answer.
+    /// The endpoint of the AWS APIs.
     pub endpoint: String,
     /// Outputs of both stacks: `{"lockstep": {…}, "fixture": {…}}`.
     pub outputs: Value,
-    /// What clients of the stack need in their environment.
+    /// The variables that clients of the stack need in their environment.
     pub settings: HashMap<String, String>,
     /// Step Functions.
     pub sfn: aws_sdk_sfn::Client,
@@ -54,22 +54,22 @@ pub struct Stack {
     pub dynamodb: aws_sdk_dynamodb::Client,
 }
 
-/// Epoch milliseconds of this machine, whose clock the containers share.
+/// Returns the epoch milliseconds of this machine, whose clock the containers share.
 pub fn now() -> u64 {
     SystemClock.now().millis()
 }
 
-/// Waits between two checks.
+/// Waits for `millis` between two checks.
 pub async fn pause(millis: u64) {
     SystemClock.sleep(Duration::from_millis(millis)).await;
 }
 
-/// A machine with other work to do is slow, not wrong: a wait ends after this many times of what is
-/// enough on an idle one.
+/// A wait ends after this many times the time that is enough on an idle machine. A machine with
+/// other work to do is slow, and not wrong.
 const PATIENCE: u64 = 3;
 
-/// When to give up waiting for what takes at most `seconds` on an idle machine, in epoch
-/// milliseconds. What a test asserts about times, it measures.
+/// Returns when to give up waiting for what takes at most `seconds` on an idle machine, in epoch
+/// milliseconds. A test measures the times that it asserts.
 pub fn deadline(seconds: u64) -> u64 {
     now() + PATIENCE * seconds * 1000
 }
@@ -88,7 +88,7 @@ pub async fn until(what: &str, seconds: u64, condition: impl AsyncFn() -> bool) 
 /// Asks until there is an answer, which takes at most `seconds` on an idle machine.
 ///
 /// # Panics
-/// When there is none by then, with what was seen instead.
+/// If there is no answer by then, with what was seen instead.
 pub async fn eventually<T>(seconds: u64, ask: impl AsyncFn() -> Result<T, String>) -> T {
     let deadline = deadline(seconds);
     loop {
@@ -100,7 +100,7 @@ pub async fn eventually<T>(seconds: u64, ask: impl AsyncFn() -> Result<T, String
     }
 }
 
-/// A name that no other test and no earlier run of this test uses.
+/// Returns a name that no other test and no earlier run of this test uses.
 pub fn unique(name: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -108,10 +108,10 @@ pub fn unique(name: &str) -> String {
 }
 
 impl Stack {
-    /// The stack whose folder is `LOCKSTEP_STATE` (default `target/stack`).
+    /// Connects to the stack whose folder is `LOCKSTEP_STATE` (default `target/stack`).
     ///
     /// # Errors
-    /// One line: there is no deployed stack.
+    /// If there is no deployed stack, in one line.
     pub async fn connect() -> Result<Self, String> {
         let folder = variable("LOCKSTEP_STATE").map_or_else(
             || crate::repository().join("target/stack"),
@@ -145,18 +145,18 @@ impl Stack {
         })
     }
 
-    /// One of `settings`.
+    /// Returns one of `settings`.
     pub fn setting(&self, name: &str) -> &str {
         let found = self.settings.get(name);
         found.unwrap_or_else(|| panic!("the stack's env file has no {name}"))
     }
 
-    /// An output of Lockstep's stack.
+    /// Returns an output of Lockstep's stack.
     pub fn output(&self, name: &str) -> &str {
         self.output_of("lockstep", name)
     }
 
-    /// An output of the fixture, the user's side.
+    /// Returns an output of the fixture's stack, which has the user's side.
     pub fn fixture(&self, name: &str) -> &str {
         self.output_of("fixture", name)
     }
@@ -167,7 +167,7 @@ impl Stack {
             .unwrap_or_else(|| panic!("the {stack} stack has no output {name}: deploy it again"))
     }
 
-    /// The input of an exclusive run of the fixture's batch under `lock`.
+    /// Returns the input of an exclusive run of the fixture's batch under `lock`.
     pub fn batch_input(&self, lock: &str) -> BatchInput {
         let (cluster, task) = (
             self.fixture("ClusterArn"),
@@ -176,12 +176,12 @@ impl Stack {
         BatchInput::new(lock, cluster, task)
     }
 
-    /// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`.
+    /// Calls an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`.
     pub async fn call(&self, service: &str, target: &str, body: Value) -> Value {
         json_api::call(&self.endpoint, service, target, &body).await
     }
 
-    /// A call of an API that speaks REST with JSON bodies.
+    /// Calls an API that speaks REST with JSON bodies.
     pub async fn rest(&self, service: &str, method: &str, path: &str, body: Value) -> Reply {
         let headers = [("Content-Type", "application/json")];
         json_api::send(&self.endpoint, service, method, path, &headers, &body).await

@@ -1,6 +1,7 @@
 //! What happened on one lock, as data: executions, their leases, and what containers recorded.
 //!
-//! The demo collects it from a deployed stack; the renderers draw it. Times are epoch milliseconds.
+//! The demo collects the data from a deployed stack, and the renderers draw it. Times are epoch
+//! milliseconds.
 
 pub mod html;
 pub mod journal;
@@ -51,7 +52,7 @@ impl Scene {
         Self::Kill,
     ];
 
-    /// Its letter: the first part of its executions' names.
+    /// Returns its letter, with which the names of its executions start.
     pub const fn letter(self) -> char {
         match self {
             Self::Burst => 'a',
@@ -64,7 +65,7 @@ impl Scene {
         }
     }
 
-    /// What happens in it.
+    /// Says what happens in it.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Burst => "one tick, delivered ten times at once",
@@ -91,11 +92,11 @@ pub struct Execution {
     pub started: Millis,
     /// When it ended.
     pub ended: Millis,
-    /// What became of it.
+    /// How it ended.
     pub fate: Fate,
 }
 
-/// What became of an execution.
+/// How an execution ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It held the lock and its batch succeeded.
@@ -109,22 +110,22 @@ pub enum Fate {
     },
     /// It found the lock held.
     Skipped {
-        /// By whom.
+        /// Who held the lock.
         holder: String,
-        /// The function's sentence.
+        /// The sentence of the function.
         message: String,
     },
-    /// Its run key is taken.
+    /// Its run key was taken.
     Duplicate {
-        /// By whom.
+        /// Who has the run key.
         holder: String,
-        /// The function's sentence.
+        /// The sentence of the function.
         message: String,
     },
 }
 
 impl Fate {
-    /// What an execution of exclusive-run came to.
+    /// Returns how an execution of exclusive-run ended.
     ///
     /// # Panics
     /// For an output that exclusive-run does not give.
@@ -147,12 +148,12 @@ impl Fate {
     }
 }
 
-/// All of a run of the demo.
+/// Everything that happened in one demo.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// The lock.
     pub lock: String,
-    /// Length of its leases, in seconds.
+    /// The length of its leases, in seconds.
     pub lease_seconds: u32,
     /// The executions, in the order of their start.
     pub executions: Vec<Execution>,
@@ -160,49 +161,49 @@ pub struct Timeline {
     pub journal: Journal,
     /// What the containers recorded.
     pub containers: Vec<Run>,
-    /// Who was evicted, and when.
+    /// The holders that were evicted, and when.
     pub evictions: Vec<(String, Millis)>,
-    /// Whose execution was stopped from outside, and when.
+    /// The executions that were stopped from outside, and when.
     pub kills: Vec<(String, Millis)>,
 }
 
 impl Timeline {
-    /// First moment of the picture.
+    /// Returns the first moment of the picture.
     pub fn start(&self) -> Millis {
         let started = self.executions.iter().map(|execution| execution.started);
         started.min().unwrap_or(0)
     }
 
-    /// Last moment of the picture.
+    /// Returns the last moment of the picture.
     pub fn end(&self) -> Millis {
         let ended = self.executions.iter().map(|execution| execution.ended);
         ended.max().unwrap_or(0).max(self.start() + 1)
     }
 
-    /// The executions of a scene.
+    /// Returns the executions of a scene.
     pub fn of_scene(&self, scene: Scene) -> impl Iterator<Item = &Execution> {
         self.executions
             .iter()
             .filter(move |execution| execution.scene == scene)
     }
 
-    /// The container that ran for an execution.
+    /// Returns the container that ran for an execution.
     pub fn container(&self, holder: &str) -> Option<&Run> {
         let mut containers = self.containers.iter();
         containers.find(|container| container.holder() == holder)
     }
 
-    /// When an execution was evicted.
+    /// Returns when an execution was evicted.
     pub fn evicted(&self, holder: &str) -> Option<Millis> {
         moment(&self.evictions, holder)
     }
 
-    /// When an execution was killed.
+    /// Returns when an execution was killed.
     pub fn killed(&self, holder: &str) -> Option<Millis> {
         moment(&self.kills, holder)
     }
 
-    /// The name of a holder in the picture; its ARN if it is a stranger.
+    /// Returns the name of a holder in the picture; its ARN if the demo did not start it.
     pub fn name_of<'a>(&'a self, holder: &'a str) -> &'a str {
         let known = self.executions.iter().find(|known| known.arn == holder);
         known.map_or(holder, |execution| &execution.name)

@@ -1,12 +1,13 @@
-//! Request units of DynamoDB, computed by its rules: DynamoDB Local counts none
+//! Request units of DynamoDB, computed by its rules, because DynamoDB Local counts none
 //! (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html>).
 //!
-//! - A write is a unit for each KB of the larger of the item before and after it, twice in a transaction. One whose
-//!   condition does not hold is billed by the item that is there, or as one unit
+//! - A write costs one unit for each KB of the larger of the item before and after it, and twice as much
+//!   in a transaction. A write whose condition does not hold costs the units of the item that is there, or
+//!   one unit
 //!   (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html>).
-//! - An index costs one unit for an entry that comes or goes, and two for one that moves
+//! - An index costs one unit for an entry that is added or removed, and two for an entry that moves
 //!   (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html>).
-//! - A strongly consistent read is a unit for each 4 KB.
+//! - A strongly consistent read costs one unit for each 4 KB.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +21,7 @@ pub type Items = BTreeMap<String, Item>;
 /// The keys of the two indexes of the table.
 const INDEXES: [[&str; 2]; 2] = [["shard", "dueAt"], ["lockShard", "pk"]];
 
-/// The size of an item in bytes, by the rules of DynamoDB
+/// Returns the size of an item in bytes, by the rules of DynamoDB
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>).
 #[must_use]
 pub fn size(item: &Item) -> usize {
@@ -48,7 +49,8 @@ fn size_of(value: &AttributeValue) -> usize {
     }
 }
 
-/// The write units between two states of a lock's items, `factor` times for the table.
+/// Returns the write units between two states of a lock's items, with those of the table `factor`
+/// times.
 #[must_use]
 pub fn written(before: &Items, after: &Items, factor: u64) -> u64 {
     let units =
@@ -56,7 +58,7 @@ pub fn written(before: &Items, after: &Items, factor: u64) -> u64 {
     units.sum::<u64>() + of_indexes(before, after)
 }
 
-/// The write units of the indexes between two states of a lock's items.
+/// Returns the write units of the indexes between two states of a lock's items.
 #[must_use]
 pub fn of_indexes(before: &Items, after: &Items) -> u64 {
     let units = changed(before, after).flat_map(|name| {
@@ -74,14 +76,14 @@ fn changed<'a>(before: &'a Items, after: &'a Items) -> impl Iterator<Item = &'a 
     names.into_iter().filter(differs)
 }
 
-/// The units of one item in a write: at least one.
+/// Returns the units of one item in a write: at least one.
 #[must_use]
 pub fn largest(earlier: Option<&Item>, now: Option<&Item>) -> u64 {
     let size = earlier.map_or(0, size).max(now.map_or(0, size));
     size.div_ceil(1024).max(1) as u64
 }
 
-/// The units of a strongly consistent read of one item: at least one.
+/// Returns the units of a strongly consistent read of one item: at least one.
 #[must_use]
 pub fn read(item: Option<&Item>) -> u64 {
     item.map_or(0, size).div_ceil(4096).max(1) as u64

@@ -1,4 +1,5 @@
-//! A wire to DynamoDB, or to any service of the emulator, that counts requests and can fail them: plain HTTP/1.1 on loopback.
+//! A wire to DynamoDB, or to any service of the emulator, that counts requests and can make them
+//! fail. It speaks plain HTTP/1.1 on loopback.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -19,11 +20,11 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// What happens to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// DynamoDB does it, but its answer never arrives.
+    /// DynamoDB executes it, but its answer never arrives.
     LostResponse,
-    /// None: DynamoDB does it and answers.
+    /// DynamoDB executes it and answers.
     None,
-    /// DynamoDB never sees it; this is the answer.
+    /// DynamoDB never receives it, and the client gets this answer.
     Answer {
         /// The HTTP status.
         status: u16,
@@ -39,11 +40,11 @@ pub struct Sent {
     pub operation: String,
     /// The JSON of the request.
     pub body: Vec<u8>,
-    /// Whether it was carried out.
+    /// Whether DynamoDB answered with success.
     pub done: bool,
 }
 
-/// A wire to DynamoDB that counts requests and can fail them.
+/// A wire to DynamoDB that counts requests and can make them fail.
 #[derive(Debug)]
 pub struct Wire {
     endpoint: String,
@@ -59,7 +60,7 @@ struct State {
 }
 
 impl Fault {
-    /// An error of DynamoDB.
+    /// Returns an error of DynamoDB.
     pub fn error(status: u16, name: &str) -> Self {
         let kind = format!("com.amazonaws.dynamodb.v20120810#{name}");
         Self::Answer {
@@ -68,7 +69,7 @@ impl Fault {
         }
     }
 
-    /// A cancelled transaction with one reason per action.
+    /// Returns a cancelled transaction with one reason for each action.
     pub fn cancelled(reasons: &[&str]) -> Self {
         let reasons = reasons.iter().map(|code| format!(r#"{{"Code":"{code}"}}"#));
         let reasons = reasons.collect::<Vec<_>>().join(",");
@@ -83,10 +84,10 @@ impl Fault {
 }
 
 impl Wire {
-    /// A wire to `endpoint`, an `http://host:port`.
+    /// Opens a wire to `endpoint`, an `http://host:port`.
     ///
     /// # Panics
-    /// When loopback has no free port.
+    /// If loopback has no free port.
     pub async fn to(endpoint: &str) -> Self {
         let upstream = endpoint.trim_start_matches("http://").to_owned();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
@@ -100,28 +101,29 @@ impl Wire {
         }
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// The next request of `operation` meets `fault`; called again, the one after it as well.
+    /// Lets the next request of `operation` meet `fault`. A second call sets the fault of the
+    /// request after it.
     pub fn fail_next(&self, operation: &str, fault: Fault) {
         lock(&self.state).faults.push((operation.into(), fault));
     }
 
-    /// The next request of `operation` goes well; a fault that is asked for later meets the one
-    /// after it.
+    /// Lets the next request of `operation` pass. A fault that is set later meets the request after
+    /// it.
     pub fn let_pass(&self, operation: &str) {
         self.fail_next(operation, Fault::None);
     }
 
-    /// Requests by operation since the last call, failed ones included.
+    /// Returns the number of requests by operation since the last call, with those that failed.
     pub fn take_counts(&self) -> BTreeMap<String, u32> {
         std::mem::take(&mut lock(&self.state).counts)
     }
 
-    /// The requests since the last call, in order. The first call begins to record them.
+    /// Returns the requests since the last call, in order. The first call begins to record them.
     pub fn take_sent(&self) -> Vec<Sent> {
         lock(&self.state)
             .sent
@@ -133,7 +135,7 @@ impl Wire {
 async fn accept(listener: TcpListener, upstream: String, state: Arc<Mutex<State>>) {
     while let Ok((client, _)) = listener.accept().await {
         let (upstream, state) = (upstream.clone(), Arc::clone(&state));
-        // An error ends this connection only, and the client sees that.
+        // An error ends only this connection, and the client sees it.
         tokio::spawn(async move { serve(client, &upstream, &state).await });
     }
 }
@@ -150,7 +152,7 @@ async fn serve(client: TcpStream, upstream: &str, state: &Mutex<State>) -> Resul
     Ok(server.await?)
 }
 
-/// Passes one request on and its response back. An error closes the connection to the client.
+/// Passes one request on, and its response back. An error closes the connection to the client.
 async fn pass(
     upstream: &tokio::sync::Mutex<SendRequest<Full<Bytes>>>,
     state: &Mutex<State>,
@@ -184,7 +186,8 @@ async fn pass(
     Ok(Response::from_parts(head, Full::from(answer)))
 }
 
-/// The operation that a header names, or the method and the path of a service that speaks REST.
+/// Returns the operation that a header names, or the method and the path for a service that speaks
+/// REST.
 fn operation(head: &Parts) -> String {
     let target = head.headers.get("x-amz-target");
     let target = target.and_then(|target| target.to_str().ok());
@@ -195,7 +198,7 @@ fn operation(head: &Parts) -> String {
     )
 }
 
-/// Counts the request and takes the fault that waits for it.
+/// Counts the request, and takes the next fault that is set for it.
 fn meet(state: &Mutex<State>, operation: &str) -> Option<Fault> {
     let mut state = lock(state);
     let waiting = state.faults.iter().position(|(of, _)| of == operation);

@@ -1,8 +1,8 @@
 //! A state machine as Amazon States Language writes it, JSONata only
 //! (<https://states-language.net/spec.html>).
 //!
-//! A state, a field or a resource that is missing here is refused by name: a definition that uses
-//! one must not run without it.
+//! A state, a field or a resource that the interpreter does not know is refused by name. So no
+//! definition runs without a part of it.
 
 use super::jsonata::Template;
 use crate::functions::Function;
@@ -21,7 +21,7 @@ pub(crate) type States = BTreeMap<String, State>;
 /// The `LockPrefix` of the team's exclusive-run.
 pub(crate) const TEAM_PREFIX: &str = "payments/";
 
-/// Objects of the language: fields in PascalCase, a Comment everywhere, and nothing else.
+/// Objects of the language: fields in PascalCase, a Comment, and no unknown field.
 macro_rules! objects {
     ($($(#[$about:meta])* $name:ident { $($(#[$rule:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$about])*
@@ -118,7 +118,7 @@ objects! {
     }
 }
 
-/// The only query language there is here.
+/// The only query language that the interpreter knows.
 #[derive(Debug, Deserialize)]
 pub(crate) enum Jsonata {
     #[serde(rename = "JSONata")]
@@ -192,34 +192,35 @@ impl TryFrom<String> for Resource {
 }
 
 impl Machine {
-    /// Reads a definition as it is deployed: with its substitutions filled in.
+    /// Reads a definition as it is deployed, with its substitutions filled in.
     ///
     /// # Panics
-    /// For a definition that uses what is missing here.
+    /// If the definition uses what the interpreter does not know.
     pub(crate) fn read(text: &str) -> Self {
         Self::read_for(text, "")
     }
 
-    /// The same for a team, whose locks begin with `prefix`.
+    /// Reads a definition for a team, whose locks begin with `prefix`.
     fn read_for(text: &str, prefix: &str) -> Self {
         serde_json::from_str(&filled_in(text, prefix))
             .unwrap_or_else(|error| panic!("the definition cannot be interpreted: {error}"))
     }
 
-    /// exclusive-run as infra/template.yaml deploys it: the repository's, or the file that
-    /// `LOCKSTEP_DEFINITION` names.
+    /// Returns exclusive-run as infra/template.yaml deploys it: from the repository, or from the
+    /// file that `LOCKSTEP_DEFINITION` names.
     pub(crate) fn exclusive_run() -> &'static Self {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
         MACHINE.get_or_init(|| Self::read(&exclusive_run()))
     }
 
-    /// exclusive-run as infra/team.yaml deploys it, for locks that begin with [`TEAM_PREFIX`].
+    /// Returns exclusive-run as infra/team.yaml deploys it, for locks that begin with
+    /// [`TEAM_PREFIX`].
     pub(crate) fn exclusive_run_of_a_team() -> &'static Self {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
         MACHINE.get_or_init(|| Self::read_for(&exclusive_run(), TEAM_PREFIX))
     }
 
-    /// A workflow of one state, woven: the lock is around its work.
+    /// Returns a workflow of one state, with the lock woven around it.
     pub(crate) fn woven() -> &'static Self {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
         MACHINE.get_or_init(|| {
@@ -232,21 +233,21 @@ impl Machine {
         })
     }
 
-    /// A workflow of a user's own, whose states are the work and which calls the functions itself.
+    /// Returns a user's workflow whose states are the work and which calls the functions itself.
     pub(crate) fn own_workflow() -> &'static Self {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
         MACHINE.get_or_init(|| Self::read(include_str!("../definitions/own-workflow.asl.json")))
     }
 }
 
-/// The text of exclusive-run.
+/// Returns the text of exclusive-run.
 fn exclusive_run() -> String {
     let deployed = || repository().join("statemachines/exclusive-run.asl.json");
     let path: PathBuf = variable("LOCKSTEP_DEFINITION").map_or_else(deployed, Into::into);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Fills in what the templates fill in.
+/// Fills in the substitutions as the templates do.
 fn filled_in(text: &str, prefix: &str) -> String {
     let mut filled = text
         .replace("${Partition}", "aws")

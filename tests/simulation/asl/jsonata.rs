@@ -1,4 +1,4 @@
-//! JSONata expressions, on virtual time and without chance, and JSON with expressions in it.
+//! JSONata expressions, on virtual time and without randomness, and JSON that contains expressions.
 
 use jsonata_core::ast::AstNode;
 use jsonata_core::evaluator::{Context, Evaluator, EvaluatorError};
@@ -14,17 +14,18 @@ use std::rc::Rc;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 thread_local! {
-    /// Syntax trees are not `Send`: each thread compiles an expression once.
+    /// The compiled expressions by text. Syntax trees are not `Send`: each thread compiles an
+    /// expression once.
     static COMPILED: RefCell<HashMap<String, Rc<AstNode>>> = RefCell::default();
 }
 
-/// An expression that is known to parse.
+/// An expression whose syntax is checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     text: String,
     /// Every `$name` in the text, functions and local variables included.
     names: Vec<String>,
-    /// The variable and the fields, where the expression is nothing but a path.
+    /// The variable and the fields, if the expression is nothing but a path.
     path: Option<Vec<String>>,
 }
 
@@ -50,19 +51,19 @@ impl Expression {
         })
     }
 
-    /// The variable and the fields, where the expression is nothing but a path: most are.
+    /// Returns the variable and the fields, if the expression is nothing but a path, as most are.
     pub(crate) fn path(&self) -> Option<(&str, &[String])> {
         let (name, fields) = self.path.as_ref()?.split_first()?;
         Some((name, fields))
     }
 
-    /// Whether `text` occurs in the expression: what does not occur need not be bound.
+    /// Returns whether `text` occurs in the expression. What does not occur need not be bound.
     pub(crate) fn mentions(&self, text: &str) -> bool {
         self.text.contains(text)
     }
 
-    /// The value of the expression at `now`, with the variables that `bind` knows. An expression
-    /// that evaluates to nothing is an error, as in Step Functions.
+    /// Returns the value of the expression at `now`, with the variables that `bind` knows. As in
+    /// Step Functions, an expression that evaluates to nothing is an error.
     pub(crate) fn evaluate(
         &self,
         now: u64,
@@ -83,8 +84,8 @@ impl Expression {
     }
 }
 
-/// What stands at the end of a path through objects. An array is left to the interpreter, which has
-/// rules of its own for it.
+/// Returns the value at the end of a path through objects. Returns `None` for an array, for which
+/// the interpreter has rules of its own.
 pub(crate) fn follow(value: &Value, fields: &[String]) -> Option<Value> {
     let mut value = value;
     for field in fields {
@@ -112,11 +113,12 @@ fn compile(text: &str) -> Result<Rc<AstNode>, String> {
     Ok(tree)
 }
 
-/// Time is virtual, and a world's chance comes from its seed alone.
+/// Replaces the functions of time and chance: time is virtual, and a world's chance comes from its
+/// seed alone.
 fn restrain(evaluator: &mut Evaluator, now: u64) -> Result<(), EvaluatorError> {
     let millis = JValue::from(json_number(now));
     evaluator.register_fn_override("millis", move |_: &[JValue]| Ok(millis.clone()))?;
-    // Of Step Functions: JSON text as a value.
+    // A function of Step Functions: returns JSON text as a value.
     evaluator.register_fn_override("parse", |arguments: &[JValue]| {
         let text = arguments
             .first()
@@ -139,7 +141,7 @@ fn json_number(number: u64) -> Value {
     Value::Number(Number::from(number))
 }
 
-/// A result as JSON; `None` for nothing and for functions.
+/// Returns a result as JSON; `None` for nothing and for functions.
 fn json(value: &JValue) -> Option<Value> {
     Some(match value {
         JValue::Null => Value::Null,
@@ -156,7 +158,8 @@ fn json(value: &JValue) -> Option<Value> {
     })
 }
 
-/// JSONata knows one kind of number; fencing tokens and seconds are whole.
+/// Returns a whole number as an integer. JSONata has one kind of number; fencing tokens and seconds
+/// are whole.
 fn whole(number: f64) -> Option<Number> {
     if number.fract() == 0.0 && number.abs() < EXACT {
         return number
@@ -202,7 +205,7 @@ impl TryFrom<Value> for Template {
 }
 
 impl Template {
-    /// The JSON that the template gives, each expression in it by `evaluate`.
+    /// Returns the JSON of the template, with each expression in it evaluated by `evaluate`.
     pub(crate) fn fill<E>(
         &self,
         evaluate: &impl Fn(&Expression) -> Result<Value, E>,
@@ -223,7 +226,7 @@ impl Template {
     }
 }
 
-/// The text between the marks of an expression.
+/// Returns the text between the marks of an expression.
 fn expression(text: &str) -> Option<&str> {
     text.strip_prefix("{%")?.strip_suffix("%}")
 }

@@ -1,4 +1,4 @@
-//! From state to state.
+//! The way of an execution from state to state.
 
 use super::definition::{
     ChoiceState, FailState, ParallelState, State, States, TaskState, WaitState,
@@ -24,7 +24,7 @@ enum Step {
     End(Value),
 }
 
-/// The states that may be tried again.
+/// The states that a retrier may repeat.
 #[derive(Clone, Copy)]
 enum Work<'a> {
     Task(&'a TaskState),
@@ -32,7 +32,7 @@ enum Work<'a> {
 }
 
 impl Run {
-    /// Carries the execution out, from where it stands.
+    /// Runs the execution from its present state to its end.
     pub(crate) async fn carry_out(&self) -> Result<Value, Failure> {
         let scope = Scope {
             run: self,
@@ -168,7 +168,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The error that a Fail state raises.
+    /// Returns the error that a Fail state raises.
     fn fail(&self, state: &FailState, facts: Facts<'_>) -> Result<Failure, Failure> {
         let text = |template: &Option<Template>| -> Result<String, Failure> {
             let value = self.fill_or(template.as_ref(), facts, &Value::from(""))?;
@@ -181,7 +181,8 @@ impl Scope<'_> {
         Ok(Failure::new(&text(&state.error)?, &text(&state.cause)?))
     }
 
-    /// Tries a state until it succeeds, fails for good, or fails in a way that is caught.
+    /// Repeats a state until it succeeds, no retrier covers its error any more, or a catcher takes
+    /// the error.
     async fn persist(&self, work: Work<'_>, mut facts: Facts<'_>) -> Result<Step, Failure> {
         let (retriers, catchers) = match work {
             Work::Task(state) => (&state.retry, &state.catch),
@@ -243,8 +244,8 @@ impl Scope<'_> {
         Ok(leave(next.as_ref(), end, output))
     }
 
-    /// All branches at once. The first that fails ends the others. After a redrive, a branch that
-    /// has succeeded is not repeated.
+    /// Runs all branches at once. The first that fails ends the others. After a redrive, a branch
+    /// that has succeeded is not repeated.
     async fn branches(&self, state: &ParallelState, facts: Facts<'_>) -> Result<Value, Failure> {
         let places = self.places(state, facts)?;
         let scopes = places.into_iter().map(|place| Scope {

@@ -1,4 +1,4 @@
-//! What the interpreter promises: each rule of Step Functions that a definition here counts on.
+//! Tests of the interpreter: each rule of Step Functions that a definition here relies on.
 
 use super::definition::Machine;
 use super::scope::{Frame, Run};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// How an execution ends, and after how many seconds.
 type End = (Result<Value, Failure>, u64);
 
-/// Carries out the machine of `states`, from its first one on, after so many redrives.
+/// Runs the machine of `states` from its first one, after `redrives` redrives.
 fn carry_out(states: &Value, redrives: u64) -> End {
     let definition = json!({ "QueryLanguage": "JSONata", "StartAt": "First", "States": states });
     let machine: &'static Machine = Box::leak(Box::new(Machine::read(&definition.to_string())));
@@ -43,7 +43,7 @@ fn output(states: &Value) -> Value {
     carry_out(states, 0).0.unwrap()
 }
 
-/// A call of a function that cannot be carried out: the payload is refused.
+/// Returns a Task state whose function refuses its payload.
 fn refused(extra: Value) -> Value {
     let state = json!({
         "Type": "Task",

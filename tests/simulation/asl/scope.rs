@@ -1,4 +1,4 @@
-//! Where an execution stands, what its variables are, and what its expressions can read.
+//! The present state of an execution, its variables, and what its expressions can read.
 
 use super::definition::Machine;
 use super::jsonata::{Expression, Template, follow};
@@ -10,7 +10,7 @@ use lockstep::domain::{ExecutionArn, Timestamp, rfc3339};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
 
-/// The place of an execution, or of one branch of it. A redrive goes on from here.
+/// The place of an execution, or of one branch of it. A redrive goes on from this place.
 pub(crate) type Place = Arc<Mutex<Frame>>;
 
 #[derive(Default)]
@@ -19,9 +19,9 @@ pub(crate) struct Frame {
     pub(super) input: Value,
     /// The variables assigned in this scope.
     pub(super) variables: Map<String, Value>,
-    /// The branches of the Parallel state that has been entered and not been left.
+    /// The branches of the Parallel state that the execution is in.
     pub(super) branches: Vec<Place>,
-    /// What a branch has come to.
+    /// The output of a branch that has ended.
     pub(super) output: Option<Value>,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Run {
     pub(crate) started: u64,
     pub(crate) redrives: u64,
     pub(crate) root: Place,
-    /// What answers in place of the world's services.
+    /// Answers in place of the world's services.
     pub(crate) script: Option<Arc<Script>>,
 }
 
-/// The states of a machine or of a branch, in the scope of which they run.
+/// A machine or a branch whose states run, and the scope around it.
 pub(super) struct Scope<'a> {
     pub(super) run: &'a Run,
     pub(super) place: Place,
@@ -67,7 +67,8 @@ impl Frame {
 }
 
 impl Scope<'_> {
-    /// What `template` gives. An expression that fails is the error `States.QueryEvaluationError`.
+    /// Returns the value of `template`. An expression that fails is the error
+    /// `States.QueryEvaluationError`.
     pub(super) fn fill(&self, template: &Template, facts: Facts<'_>) -> Result<Value, Failure> {
         template.fill(&|expression: &Expression| {
             let bind = |name: &str| match name {
@@ -84,7 +85,7 @@ impl Scope<'_> {
         })
     }
 
-    /// The same for a field that may be missing.
+    /// Returns the value of a field, or `default` if the field is missing.
     pub(super) fn fill_or(
         &self,
         template: Option<&Template>,
@@ -97,7 +98,7 @@ impl Scope<'_> {
         )
     }
 
-    /// Evaluates all of an Assign field before it assigns any of it.
+    /// Evaluates all values of an Assign field before it assigns any of them.
     pub(super) fn assign(
         &self,
         template: Option<&Template>,
@@ -114,7 +115,7 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// What a path leads to, without a copy of what it leads through.
+    /// Returns the value at the end of a path, without a copy of the objects on the way.
     fn follow(&self, name: &str, fields: &[String], facts: Facts<'_>) -> Option<Value> {
         if name != "states" {
             let frame = locked(&self.place);
@@ -136,13 +137,13 @@ impl Scope<'_> {
         }
     }
 
-    /// A variable of this scope or of one around it.
+    /// Returns a variable of this scope or of one around it.
     fn variable(&self, name: &str) -> Option<Value> {
         let own = locked(&self.place).variables.get(name).cloned();
         own.or_else(|| self.outer?.variable(name))
     }
 
-    /// `$states`, as far as `expression` reads it.
+    /// Returns `$states`, with the parts that `expression` mentions.
     fn states(&self, expression: &Expression, facts: Facts<'_>) -> Value {
         let mut states = Map::new();
         let mut add = |name: &str, value: Option<&dyn Fn() -> Value>| {
@@ -159,7 +160,7 @@ impl Scope<'_> {
         Value::Object(states)
     }
 
-    /// The Context object
+    /// Returns the Context object
     /// (<https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html>).
     fn context(&self, expression: &Expression, facts: Facts<'_>) -> Value {
         let run = self.run;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) enum Answer {
     Gives(Value),
     Fails(Failure),
-    /// There is no answer: the state times out, or the execution is stopped.
+    /// No answer comes: the state times out, or the execution is stopped.
     Hangs,
 }
 
@@ -28,17 +28,17 @@ pub(crate) struct Call {
     pub(crate) timeout_seconds: Option<u64>,
 }
 
-/// The answers of each state in their order, and the calls that came.
+/// The answers of each state in their order, and the calls so far.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     answers: Mutex<BTreeMap<String, VecDeque<Answer>>>,
     calls: Mutex<Vec<Call>>,
-    /// By how many milliseconds a Wait until a time ends before that time.
+    /// How many milliseconds before its time a Wait until a time ends.
     early: AtomicU64,
 }
 
 impl Script {
-    /// Adds an answer for `state`. The last one of a state is given to every later call.
+    /// Adds an answer for `state`. The last answer of a state is given to every later call.
     pub(crate) fn add(&self, state: &str, answer: Answer) {
         let mut answers = locked(&self.answers);
         answers.entry(state.into()).or_default().push_back(answer);
@@ -53,13 +53,15 @@ impl Script {
         self.early.load(Ordering::Relaxed)
     }
 
-    /// Every call so far, in order.
+    /// Returns every call so far, in order.
     pub(crate) fn calls(&self) -> Vec<Call> {
         locked(&self.calls).clone()
     }
 
+    /// Records a call, and gives the next answer of its state.
+    ///
     /// # Panics
-    /// For a call that the script does not expect.
+    /// If the script expects no call of the state.
     pub(super) async fn call(
         &self,
         facts: Facts<'_>,

@@ -1,4 +1,5 @@
-//! What Task states call, which errors a retrier or a catcher of theirs names, and how long a retry waits.
+//! The calls of Task states, the errors that a retrier or a catcher names, and the delays of
+//! retries.
 
 use super::definition::{Catcher, Jitter, Resource, Retrier, TaskState};
 use super::scope::{Facts, Scope};
@@ -15,10 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 impl Scope<'_> {
-    /// One attempt of a Task state, with a task token of its own and Arguments of this moment.
+    /// Makes one attempt of a Task state, with a task token of its own and with Arguments of this
+    /// moment.
     ///
-    /// AWS does not document whether TimeoutSeconds is evaluated anew with each attempt: some
-    /// worlds do, some do not.
+    /// AWS does not document whether TimeoutSeconds is evaluated anew with each attempt: in some
+    /// worlds it is, in some it is not.
     pub(super) async fn call(
         &self,
         state: &TaskState,
@@ -27,7 +29,7 @@ impl Scope<'_> {
     ) -> Result<Value, Failure> {
         let run = self.run;
         let waits = state.resource == Resource::InvokeAndWait;
-        // Step Functions may schedule a state late: a holder is silent then, and lives.
+        // Step Functions may schedule a state late: then a holder is silent, and alive.
         if waits && run.world.fault(8) {
             run.world.count("states scheduled late");
             run.world.linger(20_000..=240_000).await;
@@ -123,9 +125,10 @@ fn as_result(payload: Value) -> Value {
     json!({ "ExecutedVersion": "$LATEST", "Payload": payload, "StatusCode": 200 })
 }
 
-/// Whether a list of names covers `error`
-/// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>). No name covers
-/// `States.Runtime`, and `States.ALL` covers `States.DataLimitExceeded`, as docs/aws-assumptions.md says.
+/// Returns whether a list of names covers `error`
+/// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>). No name
+/// covers `States.Runtime`, and `States.ALL` covers `States.DataLimitExceeded`, as
+/// docs/aws-assumptions.md says.
 pub(super) fn covers(names: &[String], error: &str) -> bool {
     error != "States.Runtime"
         && names.iter().any(|name| match name.as_str() {
@@ -135,7 +138,7 @@ pub(super) fn covers(names: &[String], error: &str) -> bool {
         })
 }
 
-/// The first catcher for `error`.
+/// Returns the first catcher for `error`.
 pub(super) fn catcher<'a>(catchers: &'a [Catcher], error: &str) -> Option<&'a Catcher> {
     catchers
         .iter()
@@ -156,13 +159,13 @@ impl<'a> Retries<'a> {
         }
     }
 
-    /// All retries since the state was entered.
+    /// Returns the number of all retries since the state was entered.
     pub(super) fn count(&self) -> u32 {
         self.used.iter().sum()
     }
 
-    /// How long to wait before the next attempt, in milliseconds; `None` when there is none. Only
-    /// the first retrier that covers the error counts.
+    /// Returns how long to wait before the next attempt, in milliseconds; `None` if there is none.
+    /// Only the first retrier that covers the error counts.
     pub(super) fn delay(&mut self, world: &World, error: &str) -> Option<u64> {
         let covers = |retrier: &Retrier| covers(&retrier.error_equals, error);
         let index = self.retriers.iter().position(covers)?;

@@ -1,4 +1,4 @@
-//! What the auditor knows of each lock: more than the table does.
+//! What the auditor knows of each lock, which is more than the table contains.
 
 use crate::functions::Function;
 use lockstep::domain::{FencingToken, HolderId, Lease, LockKey, RunKey, RunOutcome, WaiterId};
@@ -8,35 +8,35 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(crate) struct Audit {
     pub(crate) books: BTreeMap<LockKey, Book>,
-    /// Who has asked to release which grant.
+    /// The grants that their holders have asked to release.
     pub(crate) releases: BTreeSet<(HolderId, FencingToken)>,
-    /// Run keys that an operator wanted to run again.
+    /// Run keys that an operator has made free again.
     pub(crate) forgotten: BTreeSet<(LockKey, RunKey)>,
     /// When an operator ordered the end of the rest of each lock.
     pub(crate) cleared_rests: BTreeMap<LockKey, u64>,
-    /// Whom an operator has evicted by force.
+    /// Holders that an operator has evicted by force.
     pub(crate) evictions: BTreeSet<HolderId>,
-    /// Who may go first in the queue.
+    /// Waiters that may go first in the queue.
     pub(crate) replacers: BTreeSet<WaiterId>,
-    /// Who has registered with a task token.
+    /// Waiters that have registered with a task token.
     pub(crate) waiters: BTreeSet<String>,
-    /// Whose registration was late, was run twice or was cut off.
+    /// Holders whose registration was late, was run twice or was cut off.
     pub(crate) late_registrations: BTreeSet<HolderId>,
     /// How many processes are alive.
     pub(crate) processes: u32,
-    /// Executions that their callers are about to start again.
+    /// How many executions their callers are about to start again.
     pub(crate) to_come: u32,
 }
 
 impl Audit {
-    /// Whether the order of an operator to end the rest of `lock` may still be under way at `now`, or
-    /// was a moment ago.
+    /// Returns whether an operator ordered the end of the rest of `lock` less than two time-outs of
+    /// operate before `now`.
     pub(crate) fn rest_is_cleared(&self, lock: &LockKey, now: u64) -> bool {
         let at = self.cleared_rests.get(lock);
         at.is_some_and(|at| now < at + 2 * Function::Operate.timeout())
     }
 
-    /// Whether an operator wanted the run key of a lock to run again.
+    /// Returns whether an operator has made this run key of a lock free again.
     pub(crate) fn has_forgotten(&self, (lock, key): &(LockKey, String)) -> bool {
         let key = RunKey::new(key.as_str());
         key.is_ok_and(|key| self.forgotten.contains(&(lock.clone(), key)))
@@ -47,9 +47,9 @@ impl Audit {
 #[derive(Default)]
 pub(crate) struct Book {
     pub(crate) grants: BTreeMap<FencingToken, GrantEntry>,
-    /// The queue as the arrivals made it.
+    /// The queue in the order of arrival.
     pub(crate) line: Vec<WaiterId>,
-    /// Which grant had the success of a run key.
+    /// The grant under which each run key succeeded.
     pub(crate) successes: BTreeMap<RunKey, FencingToken>,
     /// The largest token that the guarded resource has seen.
     pub(crate) highest: Option<FencingToken>,
@@ -59,6 +59,6 @@ pub(crate) struct Book {
 pub(crate) struct GrantEntry {
     pub(crate) holder: HolderId,
     pub(crate) lease: Lease,
-    /// When and how it ended.
+    /// When and how the grant ended.
     pub(crate) over: Option<(u64, RunOutcome)>,
 }

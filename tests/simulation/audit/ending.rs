@@ -1,7 +1,7 @@
-//! Promises about the end of grants: no run loses a permit without a true reason, and the
-//! history tells it.
+//! Promises about the end of grants: no run loses a permit without a true reason, and the history
+//! tells the reason.
 //!
-//! Promises about a world that has come to rest: no run is forgotten, and the history is whole.
+//! Promises about a world at rest: no run is forgotten, and the history is complete.
 
 use super::{Book, Verdict, Write, all_kept, kept};
 use crate::cloud::{Cloud, TaskRow};
@@ -13,7 +13,8 @@ use lockstep::domain::{
 };
 use std::collections::BTreeMap;
 
-/// How old the evidence of a write may be, in milliseconds: it is gathered by some calls before.
+/// How old the evidence of a write may be, in milliseconds: calls before the write have gathered
+/// it.
 const EVIDENCE: u64 = 10_000;
 
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
@@ -30,8 +31,8 @@ pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
         .try_for_each(|(_, run)| rewrite(write, book, run))
 }
 
-/// What the history says of a grant that is over stays, unless the work came to its own end after
-/// all: that is reported, and a success stays one.
+/// Checks a change of the history of a grant that is over. One change is allowed: the work came to
+/// its own end later. A success never changes.
 fn rewrite(write: &Write<'_>, book: &mut Book, run: &RunWrite) -> Verdict {
     let (RunId::Token(token), Some(outcome)) = (&run.id, run.run.outcome()) else {
         return Ok(());
@@ -49,7 +50,7 @@ fn rewrite(write: &Write<'_>, book: &mut Book, run: &RunWrite) -> Verdict {
     let success = outcome == RunOutcome::Succeeded;
     witness::ends_as(write.world, write.cloud, &entry.holder, success)?;
     entry.over = Some((at, outcome));
-    // Another run may have the key by now: then its marker stays.
+    // If another run has the key by now, its marker stays.
     let runs = &write.change.runs;
     let marked = runs.iter().any(|(_, run)| matches!(run.id, RunId::Key(_)));
     if let Some(key) = run.run.run_key.as_ref().filter(|_| success && marked) {
@@ -91,7 +92,7 @@ fn end(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -> 
     Ok(())
 }
 
-/// Whether the truth bears out what the history says of an end.
+/// Returns whether the truth confirms what the history says of an end.
 fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutcome) -> bool {
     let Write {
         world,
@@ -101,7 +102,7 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
     } = write;
     match outcome {
         RunOutcome::Succeeded | RunOutcome::Failed => {
-            // The end of its work may be seen before its own release comes.
+            // The end of the work may be seen before the run releases.
             let released = audit.releases.contains(&(holder.clone(), lease.token));
             world.count(if released { "releases" } else { "ends seen" });
             let seen =
@@ -120,16 +121,16 @@ fn is_true(write: &Write<'_>, holder: &HolderId, lease: &Lease, outcome: RunOutc
         }
         RunOutcome::Evicted => {
             world.count("evicted");
-            // Without force only the dead are evicted. A waiter that is gone is, too, even if its turn has
-            // just come.
+            // Without force, only the dead are evicted: also a waiter that is gone and whose turn
+            // has just come.
             let forced = audit.evictions.contains(holder);
             forced || is_over(write, holder, lease) || is_silent(world, cloud, holder, lease)
         }
     }
 }
 
-/// The execution has ended and none of its work runs. What no call could see in time is excused and
-/// counted.
+/// Returns whether the execution has ended and none of its work runs. What no call could see early
+/// enough is excused and counted.
 fn is_over(write: &Write<'_>, holder: &HolderId, lease: &Lease) -> bool {
     let (world, cloud, now) = (write.world, write.cloud, write.world.now());
     let Some(row) = cloud.execution_of(holder) else {
@@ -142,7 +143,8 @@ fn is_over(write: &Write<'_>, holder: &HolderId, lease: &Lease) -> bool {
     }
     let evicted = write.audit.evictions.contains(holder);
     let works = |row: &TaskRow| {
-        // The name of a workflow has the token: a later grant does not see what an evicted one left.
+        // The name of a child contains the token: a later grant does not see what an evicted one
+        // left.
         let is_left = evicted && row.request.is_none() && row.token < lease.token;
         is_left.then(|| Excuse::Evicted.count(world, holder));
         !is_left
@@ -150,13 +152,15 @@ fn is_over(write: &Write<'_>, holder: &HolderId, lease: &Lease) -> bool {
     !cloud.live_tasks(holder).any(|(_, row)| works(row))
 }
 
-/// The execution runs, and has reported that its work is being stopped; none of its tasks works.
+/// Returns whether the execution runs, has reported that its work is being stopped, and has no task
+/// at work.
 fn is_cut_off(world: &World, cloud: &Cloud, holder: &HolderId) -> bool {
     let reported = world.run_is(holder, |run| run.stopping);
     reported && cloud.live_tasks(holder).next().is_none()
 }
 
-/// Silence alone frees a permit only where the policy allows it, or where no service can be asked.
+/// Returns whether silence alone may free the permit: the policy allows it, or no service can be
+/// asked.
 fn may_be_lost(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -> bool {
     let yields = lease.stale == StalePolicy::Yield || cloud.runs(holder).is_none();
     // By the clock that is furthest ahead.
@@ -164,17 +168,17 @@ fn may_be_lost(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -
     is_silent(world, cloud, holder, lease) || yields && (spent || is_expired(world, lease))
 }
 
-/// The holder is a process, which no service shows, and its lease is over.
+/// Returns whether the holder is a process, which no service shows, and its lease has expired.
 fn is_silent(world: &World, cloud: &Cloud, holder: &HolderId, lease: &Lease) -> bool {
     cloud.runs(holder).is_none() && is_expired(world, lease)
 }
 
-/// By the true time: no clock shows the lease as good.
+/// Returns whether the lease has expired by the true time, so that no clock shows it as good.
 fn is_expired(world: &World, lease: &Lease) -> bool {
     world.timestamp() >= lease.expires_at.plus(CLOCK_SKEW)
 }
 
-/// What must be true of a lock when the world has been calm for long enough.
+/// Checks what must be true of a lock after the world has been calm for long enough.
 pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
     let items = world.store.items(lock);
     let Some(record) = &items.record else {

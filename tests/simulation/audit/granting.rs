@@ -1,4 +1,4 @@
-//! Promises about grants: capacity, tokens, distance, order, run keys.
+//! Promises about grants: capacity, tokens, rest, order, run keys.
 
 use super::{Book, GrantEntry, Verdict, Write, kept};
 use crate::trial::Trial;
@@ -66,13 +66,14 @@ fn begin(write: &Write<'_>, book: &mut Book, holder: &HolderId, lease: &Lease) -
     Ok(())
 }
 
-/// Whether the write met this waiter in the queue.
+/// Returns whether the waiter was in the queue before the write.
 fn waited(write: &Write<'_>, id: &WaiterId) -> bool {
     let before = write.before;
     before.is_some_and(|before| before.queue.contains_key(id))
 }
 
-/// A redriven execution gets its old grant back, unless somebody has been granted since.
+/// Returns whether the write gives a redriven execution its old grant back. It may not if another
+/// grant has come since.
 fn is_back(
     write: &Write<'_>,
     book: &Book,
@@ -113,10 +114,10 @@ fn may_be_granted(write: &Write<'_>, lease: &Lease) -> Verdict {
     })
 }
 
-/// The last grant may have asked for a distance. One that comes back has kept it already.
+/// Checks the rest that the last grant asked for. A grant that comes back has kept it already.
 fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
     let record = write.before;
-    // By a clock that is ahead, the rest is over earlier.
+    // By a clock that is ahead, the rest ends earlier.
     let latest = write.world.timestamp().plus(CLOCK_SKEW);
     let rests = record.is_some_and(|record| record.gate.not_before > latest);
     let cleared = write.audit.rest_is_cleared(write.lock, write.world.now());
@@ -127,7 +128,8 @@ fn keeps_distance(write: &Write<'_>, lease: &Lease) -> Verdict {
     })
 }
 
-/// Waiters are granted permits first come, first served; no run passes the queue.
+/// Checks that waiters are granted permits first come, first served, and that no run passes the
+/// queue.
 fn in_turn(write: &Write<'_>, book: &Book, holder: &HolderId) -> Verdict {
     let id = WaiterId::of(holder);
     match (waited(write, &id), book.line.first()) {

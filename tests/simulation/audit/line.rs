@@ -3,7 +3,7 @@
 use super::{Book, Verdict, Write, kept};
 use lockstep::domain::{LockRecord, Ticket, WaiterId};
 
-/// Keeps the line as the arrivals make it, and checks that the tickets say the same.
+/// Keeps the queue in the order of arrival, and checks that the tickets are in the same order.
 pub(super) fn check(write: &Write<'_>, book: &mut Book) -> Verdict {
     let after = write.after;
     book.line.retain(|id| after.queue.contains_key(id));

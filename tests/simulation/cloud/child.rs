@@ -1,8 +1,8 @@
-//! `states:startExecution.sync:2`: Step Functions starts an execution under a given name, waits for its
-//! end, and stops it when its state ends before.
+//! `states:startExecution.sync:2`: Step Functions starts an execution under a given name, waits for
+//! its end, and stops it if the waiting state ends first.
 //!
-//! To the witnesses it is work like a task. It counts as ended at once when it is stopped, while what
-//! it had started may work on for the time that a task may take to stop.
+//! To the witnesses, such a child is work like a task. It counts as ended as soon as it is stopped;
+//! what it had started may work on for the time that a task may take to stop.
 
 use super::run_task::{Awaited, Caller};
 use super::tasks::{change, exits, ignores, work, work_until};
@@ -29,7 +29,7 @@ struct StartRequest {
     input: Value,
 }
 
-/// Runs an execution to its end. One that has not succeeded fails the state.
+/// Runs an execution to its end. An execution that does not succeed fails the state.
 pub(crate) async fn start_execution(caller: Caller, arguments: &Value) -> Result<Value, Failure> {
     let (world, execution) = (Arc::clone(&caller.world), &caller.execution);
     let request: StartRequest = serde_json::from_value(arguments.clone())
@@ -66,7 +66,7 @@ pub(crate) async fn start_execution(caller: Caller, arguments: &Value) -> Result
     Ok(json!({ "Status": "SUCCEEDED", "Output": output }))
 }
 
-/// Starts the execution, or finds the one that runs under this name.
+/// Starts the execution, or returns the one that runs under this name.
 fn begin(
     world: &Arc<World>,
     parent: &ExecutionArn,
@@ -95,7 +95,7 @@ fn begin(
     Ok(over)
 }
 
-/// The life of an execution that is work.
+/// Plays the life of an execution that is work.
 async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     change(&world, &arn, TaskStatus::Running, None);
     let code = match work_until(&world, &arn, &batch, &signal).await {
@@ -107,7 +107,7 @@ async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
             }
             change(&world, &arn, TaskStatus::Stopping, None);
             ignores(&world, &arn, &batch);
-            // What it had started works on for as long as it may.
+            // What the execution had started works on for as long as it may.
             race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
             143
         }
@@ -116,7 +116,7 @@ async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     change(&world, &arn, TaskStatus::Stopped, Some(code));
 }
 
-/// `aws-sdk:sfn:describeExecution`, from a definition.
+/// Answers `aws-sdk:sfn:describeExecution` of a definition.
 pub(crate) async fn describe_child(
     world: &Arc<World>,
     arguments: &Value,
@@ -130,8 +130,8 @@ pub(crate) async fn describe_child(
         .ok_or_else(|| Failure::new("Sfn.ExecutionDoesNotExistException", arn))
 }
 
-/// What the API of Step Functions shows of an execution that is work; the outer `None` where it is
-/// none.
+/// Returns what the API of Step Functions shows of an execution that is work. The outer `None` says
+/// that `arn` is no such execution.
 pub(super) fn describe(world: &World, arn: &str) -> Option<Option<ExecutionDescription>> {
     let time = shown(world);
     let cloud = locked(&world.cloud);

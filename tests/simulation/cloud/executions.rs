@@ -1,5 +1,5 @@
-//! Step Functions: executions begin and end, states wait, answers get lost; and its API, which is late,
-//! forgetful, and not always there.
+//! Step Functions: executions begin and end, states wait, and answers get lost. Its API is late,
+//! forgetful and sometimes unavailable.
 
 use super::{ExecutionRow, WaitingState, child, stop_task};
 use crate::engine::{JobId, Slot, locked};
@@ -16,13 +16,13 @@ use lockstep::executions::{Executions, ExecutionsError, Start, StateEnd, names};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// An execution begins.
+/// Begins an execution.
 pub(crate) fn begin(world: &Arc<World>, arn: &ExecutionArn, row: ExecutionRow) {
     locked(&world.cloud).executions.insert(arn.clone(), row);
     reaper::execution_changed(world, arn, "RUNNING");
 }
 
-/// An execution that has ended goes on.
+/// Redrives an execution that has ended.
 pub(crate) fn begin_again(world: &Arc<World>, arn: &ExecutionArn, job: JobId, story: Story) {
     let now = world.now();
     let mut cloud = locked(&world.cloud);
@@ -38,14 +38,14 @@ pub(crate) fn begin_again(world: &Arc<World>, arn: &ExecutionArn, job: JobId, st
     reaper::execution_changed(world, arn, "RUNNING");
 }
 
-/// Whether an execution has ended, and not well.
+/// Returns whether an execution has ended without a success.
 pub(crate) fn has_failed(world: &World, arn: &ExecutionArn) -> bool {
     let cloud = locked(&world.cloud);
     let ended = cloud.executions.get(arn).and_then(|row| row.ended);
     ended.is_some_and(|(_, how)| how != ExecutionEnd::Succeeded)
 }
 
-/// An execution comes to its end.
+/// Ends an execution. Returns whether it was running.
 pub(crate) fn end(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> bool {
     let now = world.now();
     let mut cloud = locked(&world.cloud);
@@ -65,9 +65,8 @@ pub(crate) fn end(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> 
     true
 }
 
-/// An execution is ended from outside, wherever it is. What its states wait for is given up: a task
-/// is stopped as well as Step Functions can.
-/// Says whether it ran.
+/// Ends an execution from outside, in whatever state it is. The state gives up what it waits for; a
+/// task is stopped as well as Step Functions can. Returns whether the execution was running.
 pub(crate) fn abort(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -> bool {
     if !end(world, arn, how) {
         return false;
@@ -77,7 +76,7 @@ pub(crate) fn abort(world: &Arc<World>, arn: &ExecutionArn, how: ExecutionEnd) -
     true
 }
 
-/// A state that waits for its task token, until this is dropped.
+/// A state that waits for its task token until this value is dropped.
 pub(crate) struct OpenState {
     world: Arc<World>,
     pub(crate) token: TaskToken,
@@ -85,7 +84,7 @@ pub(crate) struct OpenState {
 }
 
 impl OpenState {
-    /// A state of `execution` begins to wait.
+    /// Begins the wait of a state of `execution`.
     pub(crate) fn of(world: &Arc<World>, execution: &ExecutionArn) -> Self {
         let mut cloud = locked(&world.cloud);
         cloud.tokens += 1;
@@ -120,12 +119,12 @@ const LAG: u64 = 5000;
 #[derive(Clone)]
 pub(crate) struct SimExecutions {
     pub(crate) world: Arc<World>,
-    /// Whether it is called from a container, which opens no task token.
+    /// Whether the caller is a container, which opens no task token.
     pub(crate) inside: bool,
 }
 
 impl SimExecutions {
-    /// The way to what only describes.
+    /// Reaches the API for a call that only describes, which fails while evidence is hidden.
     async fn look(&self) -> Result<(), ExecutionsError> {
         self.reach().await?;
         if self.world.weather.hides(self.world.now()) {
@@ -152,7 +151,7 @@ impl SimExecutions {
         Ok(())
     }
 
-    /// SendTaskSuccess. Output that is not JSON fails the state.
+    /// Delivers SendTaskSuccess. Output that is not JSON fails the state.
     fn deliver(&self, token: &TaskToken, output: &str) -> StateEnd {
         let opened = token.as_sealed().map(TaskToken::of_record);
         let opened = opened.and_then(Result::ok);
@@ -177,7 +176,7 @@ impl Executions for SimExecutions {
         ))
     }
 
-    /// Eventually consistent: a state may be shown for a while after it has changed.
+    /// Eventually consistent: an old state may be shown for a while.
     async fn describe(
         &self,
         arn: &ExecutionArn,
@@ -225,7 +224,7 @@ impl Executions for SimExecutions {
         Ok(row.is_some_and(|row| names(&row.story.input, lock)))
     }
 
-    /// The states of the own workflow here are its work, and run no task.
+    /// Returns none: the states of the user's workflow are its work here, and run no task.
     async fn failed_starts(&self, _: &ExecutionArn) -> Result<Vec<FailedStart>, ExecutionsError> {
         self.look().await?;
         Ok(Vec::new())

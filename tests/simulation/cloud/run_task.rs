@@ -1,5 +1,5 @@
-//! `ecs:runTask.sync`: Step Functions starts a task, waits for its end, and stops it when its state
-//! ends before.
+//! `ecs:runTask.sync`: Step Functions starts a task, waits for its end, and stops it if the waiting
+//! state ends first.
 
 use super::{TaskRow, stop_task, tasks};
 use crate::cloud::Batch;
@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The arguments of RunTask, as far as a workflow here gives them
+/// The arguments of RunTask that the workflows here use
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
@@ -59,7 +59,7 @@ fn default_cluster() -> String {
 }
 
 impl TaskRequest {
-    /// What ECS takes for the group where none is given.
+    /// Returns the group. Without one, ECS takes the family.
     pub(crate) fn group(&self) -> String {
         let family = || format!("family:{}", self.family());
         self.group.clone().unwrap_or_else(family)
@@ -81,7 +81,7 @@ impl TaskRequest {
         Some(found?.value.as_str())
     }
 
-    /// What the container does: its command says it.
+    /// Returns what the container does, as its command says.
     fn batch(&self) -> Option<Batch> {
         serde_json::from_str(self.container()?.command.first()?).ok()
     }
@@ -103,7 +103,8 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// The exit code at the end of the work, which the state learns after some time.
+    /// Waits for the end of the work and for the `delay` until the state learns of it. Returns the
+    /// exit code.
     pub(super) async fn end(mut self, delay: RangeInclusive<u64>) -> i64 {
         bill::event(&self.caller.world);
         let code = self.over.wait().await;
@@ -113,7 +114,7 @@ impl Awaited {
     }
 }
 
-/// Runs a task to its end. A container that did not exit with 0 fails the state.
+/// Runs a task to its end. A container that does not exit with 0 fails the state.
 pub(crate) async fn run_task(caller: Caller, arguments: &Value) -> Result<Value, Failure> {
     let world = Arc::clone(&caller.world);
     let request: TaskRequest = serde_json::from_value(arguments.clone())
@@ -124,7 +125,8 @@ pub(crate) async fn run_task(caller: Caller, arguments: &Value) -> Result<Value,
         return Err(Failure::new("ECS.ThrottlingException", "simulated"));
     }
     let (arn, over) = begin_task(&world, &caller.execution, request)?;
-    // The task starts, and its state learns of an error: nothing waits for the task, and nothing stops it.
+    // The task starts, and its state gets an error: nothing waits for the task, and nothing stops
+    // it.
     if world.fault(20) {
         world.count("answers of RunTask lost");
         return Err(Failure::new("ECS.ServerException", "simulated"));
@@ -162,7 +164,7 @@ fn description(world: &World, arn: &str, code: i64) -> Value {
     })
 }
 
-/// The state has ended before its work: Step Functions stops the task as well as it can.
+/// Stops the task, as well as Step Functions can, if the state has ended before its work.
 impl Drop for Awaited {
     fn drop(&mut self) {
         let Caller {
@@ -185,7 +187,7 @@ impl Drop for Awaited {
             _ if timed_out => !world.timeouts_stop,
             (true, false) => world.chance(400),
             (true, true) => world.chance(100),
-            // Its branch was ended.
+            // The branch of the state was ended.
             (false, _) => world.fault(250),
         };
         if left {
@@ -204,7 +206,7 @@ impl Drop for Awaited {
     }
 }
 
-/// A task begins. Lists show it after a while.
+/// Begins a task, which lists show after a while.
 pub(crate) fn begin_task(
     world: &Arc<World>,
     execution: &ExecutionArn,

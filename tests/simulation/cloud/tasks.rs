@@ -1,4 +1,4 @@
-//! ECS: tasks start late, work, die, and take their time to stop; and ECS as its API shows it.
+//! ECS: tasks start late, work, die, and take time to stop. Its API shows them late.
 
 use super::{TaskRow, TaskStatus};
 use crate::engine::{First, Slot, locked, race};
@@ -10,7 +10,7 @@ use lockstep::tasks::{ProtectionAnswer, Tasks, TasksError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What the container of a task does, as its command says it.
+/// What the container of a task does, as its command says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Batch {
@@ -20,7 +20,7 @@ pub(crate) struct Batch {
     pub(crate) exit_code: i64,
     /// How long it takes to stop, in milliseconds.
     pub(crate) stopping: u64,
-    /// Whether it goes on when the guarded resource refuses it.
+    /// Whether it works on when the guarded resource refuses it.
     pub(crate) deaf: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn stop_task(world: &World, arn: &str, why: &str) {
     }
 }
 
-/// The life of a task.
+/// Plays the life of a task.
 pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: Slot<()>) {
     world.linger(500..=4000).await;
     change(&world, &arn, TaskStatus::Running, None);
@@ -46,10 +46,10 @@ pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: S
         None => {
             change(&world, &arn, TaskStatus::Stopping, None);
             ignores(&world, &arn, &batch);
-            // It works on until it is killed: the worst that a container can do.
+            // The container works on until it is killed: the worst that it can do.
             let rest = race(work(&world, &arn, &batch), world.sleep(batch.stopping)).await;
             matches!(rest, First::Right(())).then(|| world.count("tasks killed"));
-            // One that handles SIGTERM may exit with 0, its work half done.
+            // A container that handles SIGTERM may exit with 0 although its work is half done.
             if world.fault(150) { 0 } else { 143 }
         }
     };
@@ -66,7 +66,7 @@ pub(super) async fn live(world: Arc<World>, arn: String, batch: Batch, signal: S
     change(&world, &arn, TaskStatus::Stopped, Some(exit_code));
 }
 
-/// A container that is told to stop works on.
+/// Counts a container that works on for more than five seconds after the order to stop.
 pub(super) fn ignores(world: &World, arn: &str, batch: &Batch) {
     let holder = locked(&world.cloud)
         .tasks
@@ -84,8 +84,8 @@ pub(super) fn exits(world: &World, arn: &str) {
     }
 }
 
-/// Works to the end; `None` where the order to stop comes before. To come to its end by itself, and well, is
-/// the success of the work.
+/// Works to the end. Returns the exit code, or `None` if the order to stop comes first. An exit
+/// with 0 is the success of the work.
 pub(super) async fn work_until(
     world: &Arc<World>,
     arn: &str,
@@ -104,7 +104,7 @@ pub(super) async fn work_until(
     Some(code)
 }
 
-/// Writes to the guarded resource about once a second.
+/// Writes to the guarded resource about once a second. Returns the exit code.
 pub(super) async fn work(world: &Arc<World>, arn: &str, batch: &Batch) -> i64 {
     let end = world.now() + batch.length;
     while world.now() < end {
@@ -170,7 +170,7 @@ const LAG: u64 = 5000;
 pub(crate) struct SimTasks(pub(crate) Arc<World>);
 
 impl SimTasks {
-    /// The way to what only describes.
+    /// Reaches the API for a call that only describes, which fails while evidence is hidden.
     async fn look(&self) -> Result<(), TasksError> {
         self.reach().await?;
         if self.0.weather.hides(self.0.now()) {
@@ -197,7 +197,7 @@ impl SimTasks {
         Ok(())
     }
 
-    /// Which time the answer shows: ECS is eventually consistent.
+    /// Returns the time whose state the answer shows: ECS is eventually consistent.
     fn shown(&self) -> u64 {
         let now = self.0.now();
         if self.0.fault(100) {
@@ -237,7 +237,7 @@ impl Tasks for SimTasks {
         Ok(())
     }
 
-    /// No task here belongs to a service.
+    /// Refuses: no task here belongs to a service.
     async fn protect(&self, _: &TaskArn, _: Option<u16>) -> Result<ProtectionAnswer, TasksError> {
         self.reach().await?;
         Ok(ProtectionAnswer::Refused {
@@ -247,7 +247,8 @@ impl Tasks for SimTasks {
     }
 }
 
-/// ListTasks takes a cluster by its name or its ARN, and narrows by family.
+/// Returns whether a search for `work` and `group` finds the task. ListTasks takes a cluster by its
+/// name or its ARN, and narrows by family.
 fn is_at(row: &TaskRow, work: &TaskSet, group: &str) -> bool {
     let cluster = work.cluster.rsplit('/').next();
     let family = work.family.as_deref();

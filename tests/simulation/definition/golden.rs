@@ -1,5 +1,6 @@
-//! The requests that today's definitions send are kept for good: executions in flight go on with their own definition
-//! when the functions are upgraded. The contract level replays them (`tests/contract/golden.rs`).
+//! The requests that today's definitions send are kept for good, because executions in flight go on
+//! with their own definition when the functions are upgraded. The contract level replays them
+//! (`tests/contract/golden.rs`).
 
 use super::play::{Play, granted, of_workflow};
 use crate::asl::Call;
@@ -13,7 +14,7 @@ use std::path::Path;
 /// The file of all requests that a version has sent.
 const FILE: &str = "contract/golden_requests.jsonl";
 
-/// Terms that name each option of a lock.
+/// Returns terms that name each option of a lock.
 fn all_options() -> Value {
     json!({
         "permits": 2, "leaseSeconds": 90, "heartbeatSeconds": 30, "maxHeartbeatSeconds": 600, "runKey": "tick",
@@ -24,7 +25,7 @@ fn all_options() -> Value {
     })
 }
 
-/// Executions that enter each state that calls a function, under each definition.
+/// Returns executions that together enter each state that calls a function, under each definition.
 fn plays() -> Vec<Play> {
     let waits = |fields: Value| {
         Play::of(fields)
@@ -54,7 +55,8 @@ fn plays() -> Vec<Play> {
     ]
 }
 
-/// A request as it is kept, if `call` is one: its own times and tokens are in it only where each run has another.
+/// Returns a request as it is kept, if `call` is one. A task token becomes a fixed word, because
+/// each run has another.
 fn kept(call: &Call) -> Option<String> {
     let functions = [
         (Function::Acquire, "acquire-lock"),

@@ -1,4 +1,4 @@
-//! What is refused before anything is called.
+//! Inputs that are refused before any service is called.
 
 use super::play::{EXECUTION, Play, granted};
 use crate::asl::TEAM_PREFIX;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const YEAR: u64 = 31_536_000_000;
 
-/// A point of time, in milliseconds from the start of the execution.
+/// Returns a point of time, in milliseconds from the start of the execution.
 fn time(millis: u64) -> String {
     rfc3339(Timestamp::from_millis(START + millis))
 }
@@ -128,7 +128,8 @@ fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits(
     }
 }
 
-/// As acquire-lock has it, which the first request of a run that may wait does not tell.
+/// acquire-lock has the same rule, but cannot apply it: the first request of a run that may wait
+/// says `catchUp: none`.
 #[test]
 fn one_run_catches_up_only_where_a_pause_leaves_runs_out_or_has_them_wait() {
     let fault = r#"field catchUp is "once", but must be given only with onPaused skip or wait"#;
@@ -187,7 +188,7 @@ fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
     let checked = AcquireRequest::read(request.clone(), Retention::both(Seconds::of(1)));
     assert!(checked.is_ok(), "{request}: {checked:?}");
     for field in options {
-        // Only the state that waits brings it.
+        // Only the waiting state sends it.
         let waits = *field == "maxQueue";
         assert_eq!(request.get(field).is_none(), waits, "{field}");
     }

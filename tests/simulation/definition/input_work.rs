@@ -1,4 +1,4 @@
-//! What is refused of the work before anything is called.
+//! Work that is refused before any service is called.
 
 use super::input::{refuses, takes};
 use super::play::{EXECUTION, Play, Played, failure, of_workflow};
@@ -37,7 +37,8 @@ fn a_run_is_one_task() {
     takes(json!({ "work": { "runTask": { "Count": 1 } } }));
 }
 
-/// The state machine of the caller is where `Name.$` is computed; Step Functions itself knows only `Name`.
+/// `Name.$` is computed in the state machine of the caller; Step Functions itself knows only
+/// `Name`.
 #[test]
 fn arguments_of_run_task_that_step_functions_does_not_know_are_refused() {
     let with = |field: &str, value: Value| json!({ "work": { "runTask": { field: value } } });
@@ -97,7 +98,7 @@ fn a_workflow_that_cannot_be_started_or_found_is_refused() {
     refuses(json!({ "work": { "grantField": "lockstep" } }), grant);
 }
 
-/// What AWS says of a task definition with these containers, and what comes of a run that names none.
+/// Plays a run that names no container, and whose task definition has these.
 #[track_caller]
 fn found(containers: Value) -> Played {
     let definition = json!({ "ContainerDefinitions": containers });
@@ -178,7 +179,7 @@ fn the_only_container_that_is_overridden_needs_no_name() {
 
 #[test]
 fn overrides_have_to_leave_room_for_the_variables() {
-    // The lock has 7 characters, the run key 4, the execution 62; 600 are kept for the rest.
+    // The lock has 7 characters, the run key 4 and the execution 62. 600 are kept for the rest.
     let room = 8192 - 600 - 7 - 4 - EXECUTION.len();
     let with = |length: usize| {
         let overrides = |command: &str| json!({ "ContainerOverrides": [{ "Name": "job", "Command": [command] }] });
@@ -194,7 +195,7 @@ fn overrides_have_to_leave_room_for_the_variables() {
         room + 1
     );
     refuses(with(room + 1), &fault);
-    // What is missing needs no room; a value of another kind takes what it takes as JSON.
+    // A field that is missing needs no room. A value of another type needs its length as JSON.
     for (field, room) in [
         (json!({ "runKey": null }), room + 4),
         (json!({ "lock": null }), room + 7),

@@ -23,7 +23,7 @@ const REPORTS: [(&str, &str); 3] = [
     ("Report Stopping", "stopping"),
 ];
 
-/// More steps than any play here has: behind them, its states lead in a circle.
+/// More steps than any play here takes. If a play takes more, its states lead in a circle.
 const STEPS: u32 = 60_000;
 
 type End = Result<Value, Failure>;
@@ -38,19 +38,19 @@ pub(super) struct Play {
     redrives: u64,
 }
 
-/// What came of an execution.
+/// The result of an execution.
 pub(super) struct Played {
     pub(super) input: Value,
-    /// The states that it entered, in order, without those of the heartbeat.
+    /// The states that the execution entered, in order, without those of the heartbeat.
     pub(super) path: Vec<String>,
     pub(super) calls: Vec<Call>,
     pub(super) end: End,
-    /// How long it took.
+    /// How many seconds the execution took.
     pub(super) seconds: u64,
 }
 
-/// A valid input of a run that does not wait, with `fields` in place of its own; `null` removes a
-/// field.
+/// Returns a valid input of a run that does not wait, with `fields` merged into it; `null` removes
+/// a field.
 fn input(fields: Value) -> Value {
     let task = json!({
         "Cluster": "batch",
@@ -60,14 +60,14 @@ fn input(fields: Value) -> Value {
     merged(json!({ "lock": "nightly", "work": work }), fields)
 }
 
-/// Those fields with the work of a workflow in place of a task.
+/// Returns those fields with a workflow as the work, in place of a task.
 pub(super) fn of_workflow(fields: Value) -> Value {
     let start = json!({ "StateMachineArn": MACHINE, "Input": { "day": 7 } });
     let work = json!({ "container": null, "runTask": null, "startExecution": start });
     merged(json!({ "work": work }), fields)
 }
 
-/// The request that acquire-lock gets for that input, with `fields` in place of its own.
+/// Returns the request that acquire-lock gets for that input, with `fields` merged into it.
 pub(super) fn ask(fields: Value) -> Value {
     let ask = json!({
         "lock": "nightly",
@@ -79,7 +79,7 @@ pub(super) fn ask(fields: Value) -> Value {
     merged(ask, fields)
 }
 
-/// `value` with `fields` in place of its own, at every depth; `null` removes a field.
+/// Merges `fields` into `value`, at every depth; `null` removes a field.
 pub(crate) fn merged(mut value: Value, fields: Value) -> Value {
     let Value::Object(fields) = fields else {
         return fields;
@@ -96,7 +96,7 @@ pub(crate) fn merged(mut value: Value, fields: Value) -> Value {
     value
 }
 
-/// What acquire-lock answers to a run that gets a permit.
+/// Returns the answer of acquire-lock to a run that gets a permit.
 pub(super) fn granted() -> Value {
     json!({
         "status": "granted",
@@ -113,8 +113,11 @@ fn answer(status: &str) -> Value {
     json!({ "status": status, "message": "held by another" })
 }
 
-/// The answer that a word of a script stands for: a status of acquire-lock, with `ending` for a
-/// lock whose run is being stopped; `done` for a task that succeeded; `ok` for an empty answer.
+/// Returns the answer that a word of a script stands for:
+/// - a status of acquire-lock;
+/// - `ending` for a lock whose run is being stopped, `notEnding` and `paused`;
+/// - `done` for a task that succeeded;
+/// - `ok` for an empty answer.
 pub(super) fn said(word: &str) -> Value {
     match word {
         "granted" | "alreadyHeld" => merged(granted(), json!({ "status": word })),
@@ -127,7 +130,7 @@ pub(super) fn said(word: &str) -> Value {
     }
 }
 
-/// A task as `ecs:runTask.sync` describes it at its end.
+/// Returns a task as `ecs:runTask.sync` describes it at its end.
 pub(super) fn exited() -> Value {
     json!({ "StopCode": "EssentialContainerExited", "Containers": [{ "ExitCode": 0 }] })
 }
@@ -141,25 +144,25 @@ impl Play {
         Self::on(Machine::exclusive_run(), fields)
     }
 
-    /// The same execution, where each Wait until a time ends `millis` before it.
+    /// Makes each Wait until a time end `millis` before that time.
     pub(super) fn waits_end_early(self, millis: u64) -> Self {
         self.script.end_waits_early(millis);
         self
     }
 
-    /// The same execution, with `field` as null.
+    /// Sets `field` to null.
     pub(super) fn with_null(mut self, field: &str) -> Self {
         self.input[field] = Value::Null;
         self.place = Frame::starting_at(&self.machine.start_at, self.input.clone());
         self
     }
 
-    /// An execution of a team's exclusive-run, whose locks begin with a prefix.
+    /// Returns an execution of a team's exclusive-run, whose locks begin with a prefix.
     pub(super) fn of_a_team(fields: Value) -> Self {
         Self::on(Machine::exclusive_run_of_a_team(), fields)
     }
 
-    /// An execution of a woven workflow of one state.
+    /// Returns an execution of a woven workflow of one state.
     pub(super) fn woven(input: Value) -> Self {
         Self::on(Machine::woven(), input)
     }
@@ -176,18 +179,18 @@ impl Play {
         }
     }
 
-    /// An execution whose lock is free.
+    /// Returns an execution whose lock is free.
     pub(super) fn granted(fields: Value) -> Self {
         Self::of(fields).gives("Acquire Lock", granted())
     }
 
-    /// The work succeeds, and the lock is released.
+    /// Makes the work succeed, and the release too.
     pub(super) fn works(self) -> Self {
         self.gives("Run Batch", exited()).ends()
     }
 
-    /// However the work ends, that is reported. The heartbeat ends at once, so that the work has
-    /// the execution to itself.
+    /// Answers each report of the end of the work. The heartbeat ends at once, so only the work
+    /// goes on.
     pub(super) fn ends(self) -> Self {
         let reports = REPORTS.into_iter().map(|(state, _)| state);
         let all = reports.chain(["Keep Lease"]);
@@ -223,7 +226,7 @@ impl Play {
         self.play_for(LONG).expect("the execution ends")
     }
 
-    /// Plays for so many milliseconds; `None` when the execution goes on behind them.
+    /// Plays for `millis` milliseconds. Returns `None` if the execution goes on after them.
     pub(super) fn play_for(self, millis: u64) -> Option<Played> {
         let from = self.world.now();
         let (end, _) = self.carry_out(from + millis, || false);
@@ -236,12 +239,12 @@ impl Play {
         })
     }
 
-    /// How often `state` calls its service in so many seconds.
+    /// Returns how often `state` calls its service in `seconds` seconds.
     pub(super) fn calls_in(self, seconds: u64, state: &str) -> usize {
         self.all_calls_in(seconds, state).len()
     }
 
-    /// The calls of `state` in so many seconds.
+    /// Returns the calls of `state` in `seconds` seconds.
     pub(super) fn all_calls_in(self, seconds: u64, state: &str) -> Vec<Call> {
         let until = self.world.now() + seconds * 1000;
         self.carry_out(until, || false);
@@ -296,7 +299,7 @@ impl Play {
 }
 
 impl Played {
-    /// The payload of the only call of `state`.
+    /// Returns the payload of the only call of `state`.
     pub(super) fn payload_of(&self, state: &str) -> &Value {
         &self.call_of(state).arguments["Payload"]
     }
@@ -312,15 +315,15 @@ impl Played {
         calls.filter(|call| call.state == state).collect()
     }
 
-    /// What each call of `state` has at `pointer` of its arguments.
+    /// Returns the value at `pointer` in the arguments of each call of `state`.
     pub(super) fn values_of(&self, state: &str, pointer: &str) -> Vec<Value> {
         let calls = self.calls_of(state).into_iter();
         let values = calls.map(|call| call.arguments.pointer(pointer).cloned());
         values.map(Option::unwrap_or_default).collect()
     }
 
-    /// Asserts the states behind Check Input, what they report of the work, and the end. A word in capitals
-    /// stands for states that follow each other.
+    /// Asserts the states after Check Input, their reports of the work, and the end. A word in
+    /// capitals stands for states that follow each other.
     #[track_caller]
     pub(super) fn takes(&self, path: &str, end: &End) {
         let paths = [
@@ -337,7 +340,7 @@ impl Played {
         assert_eq!(&self.end, end, "{}: {path}", self.input);
         for (state, outcome) in REPORTS {
             let mut report = json!({ "grant": granted()["grant"], "outcome": outcome });
-            // What people are told of the failure is what the execution fails with.
+            // The report of a failure has the error and the cause that the execution fails with.
             if let ("failed", Err(Failure { error, cause })) = (outcome, end) {
                 report["failure"] = json!({ "error": error, "cause": cause });
             }

@@ -1,4 +1,4 @@
-//! How often each state calls again, by error; and where an execution that is redriven goes on.
+//! How often each state repeats its call, by error; and where a redriven execution goes on.
 
 use super::play::{Play, ask, exited, failure, granted};
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 const RESUMES: &str =
     "ASKS > BEGINS > Run Exclusively > Run Batch > Is Redriven > Let Start Show > Resume Run";
 
-/// An execution that was interrupted at work, with this answer to its question for the grant.
+/// Returns an execution that was stopped at work and redriven, with `status` as the answer to
+/// Resume Run.
 fn redriven(status: &str) -> Play {
     Play::granted(json!({}))
         .answers("Run Batch", "hangs done")
@@ -100,7 +101,7 @@ fn a_run_that_asks_after_a_redrive_has_a_grant_of_that_redrive() {
     }
 }
 
-/// An execution whose state `state` fails with `error` for ever.
+/// Returns an execution whose `state` fails with `error` at each call.
 fn failing(state: &str, error: &str) -> Play {
     let work = match state {
         "Resume Run" => "hangs",
@@ -168,7 +169,7 @@ fn a_closed_lock_is_asked_for_once() {
 
 #[test]
 fn what_may_pass_is_tried_again_so_often_and_no_longer() {
-    // A function that panics reports the name of a type.
+    // A function that panics fails with the name of a Rust type.
     let passing = "Lockstep.Unavailable Lockstep.Contended Lambda.Unknown alloc::string::String";
     calls_so_often(&[
         ("Acquire Lock", passing, 13),

@@ -1,4 +1,4 @@
-//! What each state asks of its service.
+//! The requests of each state to its service.
 
 use super::play::{Play, ask, granted, merged};
 use crate::asl::{Call, Resource};
@@ -8,7 +8,7 @@ use lockstep::contract::parse_time;
 use lockstep::domain::{Timestamp, rfc3339};
 use serde_json::{Value, json};
 
-/// Replaces a time by the seconds from the start, and a task token by a word.
+/// Replaces a time by the seconds from the start, and a task token by a fixed word.
 fn plain(mut payload: Value) -> Value {
     if let Some(text) = payload["waitUntil"].as_str() {
         let until = parse_time("waitUntil", text).expect("a time").millis();
@@ -25,7 +25,7 @@ fn acquired(fields: Value) -> Value {
     plain(played.payload_of("Acquire Lock").clone())
 }
 
-/// An execution of `fields` that waits, and gives up.
+/// Plays an execution of `fields` that waits and gives up. Returns the call of Wait For Turn.
 fn gives_up(fields: Value, asked: &str) -> Call {
     let play = Play::of(fields).answers("Acquire Lock", asked);
     let played = play.answers("Wait For Turn", "gaveUp").play();
@@ -134,7 +134,7 @@ fn a_waiting_state_registers_again_in_equal_parts_of_its_time() {
         (json!({ "waitSeconds": 300 }), 300),
         (json!({ "waitSeconds": 301 }), 151),
         (json!({ "waitSeconds": 100, "waitIntervalSeconds": 40 }), 34),
-        // The history of an execution has room for so many.
+        // The history of an execution has no room for more registrations.
         (long, 1000),
     ] {
         let queued = merged(json!({ "overlap": "queue" }), fields.clone());
@@ -202,7 +202,7 @@ fn a_heartbeat_names_its_grant_and_ends_with_its_interval() {
     assert_eq!(played.call_of("Keep Lease").timeout_seconds, Some(20));
 }
 
-/// Every call of three executions that enter each Task state between them.
+/// Returns every call of three executions, which together enter each Task state.
 fn all_calls() -> Vec<Call> {
     let redriven = Play::of(json!({ "overlap": "queue" }))
         .answers("Acquire Lock", "skipped")

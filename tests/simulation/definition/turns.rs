@@ -1,10 +1,11 @@
-//! From the first question to the permit, or to the end without one.
+//! From the first request to the permit, or to the end without one.
 
 use super::play::{Play, failure, said};
 use crate::invoke::Failure;
 
-/// Plays the rows of a table: the fields of the input, the answers of acquire-lock, the ends of the
-/// waiting state, what the grant is confirmed as, the states behind Check Input, and the end.
+/// Plays the rows of a table. Its columns are the fields of the input, the answers of acquire-lock,
+/// the ends of the waiting state, the answer to Confirm Grant, the states after Check Input, and
+/// the end.
 #[track_caller]
 fn lead(table: &str) {
     for row in table.trim().lines() {
@@ -40,7 +41,7 @@ fn a_run_that_has_a_permit_works_and_hands_out_what_its_task_came_to() {
 
 #[test]
 fn a_run_without_a_permit_ends_as_its_input_says() {
-    // Where the tick has run, that is no failure of this start.
+    // A tick that has run already is no failure of this start.
     lead(
         r#"
         {"onSkip": null}      | skipped   | | | ASKS > Report Skip  | skipped
@@ -64,7 +65,7 @@ fn a_run_that_waits_is_woken_confirms_its_grant_and_works() {
 
 #[test]
 fn what_a_woken_run_does_depends_on_what_its_grant_is_read_as() {
-    // A run that a forged SendTaskSuccess wakes, and whose grant is not there, waits on.
+    // A run that a forged SendTaskSuccess wakes has no grant, and waits on.
     lead(
         r#"
         {"overlap": "queue"} | skipped | granted gaveUp     | granted     | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done
@@ -90,7 +91,8 @@ fn a_run_that_gives_up_fails_where_its_input_says_so() {
 
 #[test]
 fn a_run_that_meets_one_that_is_being_stopped_waits_for_its_end_whatever_its_policy() {
-    // Without an own wish to wait it fails: a retry of the caller must not turn green without a run.
+    // Unless the caller asked to wait, the run fails: a retry of the caller must not succeed
+    // without a run.
     lead(
         r#"
         {"overlap": null}    | ending | granted | granted | ASKS > TURN > CONFIRMS > BEGINS > RELEASES | done

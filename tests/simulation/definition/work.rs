@@ -1,4 +1,4 @@
-//! How the work ends, and what becomes of the lock then.
+//! How the work ends, and what the states do with the lock then.
 
 use super::play::{Play, exited, failure, granted, merged};
 use crate::invoke::Failure;
@@ -40,10 +40,10 @@ fn an_error_of_run_task_that_may_have_started_a_task_keeps_the_lock() {
     for error in [
         "ECS.ServerException",
         "ECS.SdkClientException",
-        // Its clientToken was used before, so an earlier attempt has reached ECS.
+        // The clientToken was used before, so an earlier attempt has reached ECS.
         "ECS.ConflictException",
         "ECS.AnErrorOfTomorrow",
-        // Without a sign of life the state ends, and its task goes on.
+        // The state ends without a heartbeat, and its task goes on.
         "States.HeartbeatTimeout",
     ] {
         let played = play().answers("Run Batch", error).play();
@@ -55,7 +55,7 @@ fn an_error_of_run_task_that_may_have_started_a_task_keeps_the_lock() {
     unknown.takes(path, &Err(failure("ECS.AmazonECSException")));
 }
 
-/// What RunTask answers while it starts nothing.
+/// Answers of RunTask that has started nothing.
 const NOTHING_STARTED: [(&str, &str); 3] = [
     ("ECS.ThrottlingException", "Rate exceeded"),
     ("AmazonECS.Unknown", ""),
@@ -107,7 +107,7 @@ fn a_task_that_is_never_started_fails_its_run_after_five_minutes() {
 fn a_run_whose_lease_was_lost_meanwhile_starts_nothing() {
     let lost = "Lockstep.LeaseLost";
     let by_error = play().answers("Confirm Lease", lost);
-    // Under `yield` the heartbeat of a run without its permit is no error.
+    // Under `yield`, the heartbeat of a run without its permit is no error.
     let ended = json!({ "status": "ended" });
     let by_answer = play().gives("Confirm Lease", ended);
     for (play, steps) in [
@@ -229,10 +229,10 @@ fn a_lost_lease_ends_the_work_and_is_the_error_of_the_execution() {
 #[test]
 fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
     for (answer, seconds, least, most) in [
-        // A failure of the table passes: a beat each second.
+        // A failure of the table soon passes: a heartbeat each second.
         ("Lockstep.Unavailable", 1000, 950, 1000),
         ("Lockstep.Contended", 1000, 950, 1000),
-        // Others are tried less often, and for ever.
+        // After other errors, heartbeats are less frequent, and go on without an end.
         ("Lambda.Unknown", 1000, 95, 110),
         ("Lockstep.Denied", 1000, 95, 110),
         ("alloc::string::String", 1000, 95, 110),
@@ -285,7 +285,7 @@ fn heartbeats_come_less_often_the_longer_the_run_lasts_and_the_lease_is_three_of
     assert_eq!(beats_of(json!({}), 900, 300, 86_400).len(), 98, "a day");
 }
 
-/// Time and lease of each heartbeat in so many seconds.
+/// Returns `heartbeatSeconds` and `leaseSeconds` of each heartbeat in `seconds` seconds.
 fn beats_of(fields: Value, lease: u64, heartbeat: u64, seconds: u64) -> Vec<(u64, u64)> {
     let answer = merged(
         granted(),

@@ -1,4 +1,4 @@
-//! Work that is a workflow of the user's.
+//! Work that is a workflow of a user.
 
 use super::play::{MACHINE, Play, ask, failure, granted, merged, of_workflow};
 use crate::invoke::Failure;
@@ -11,17 +11,17 @@ fn play(fields: Value) -> Play {
     Play::granted(of_workflow(fields)).ends()
 }
 
-/// The end of an execution, as DescribeExecution gives it.
+/// Returns the end of an execution as DescribeExecution gives it.
 fn described(status: &str, fields: Value) -> Value {
     merged(json!({ "Status": status }), fields)
 }
 
-/// The execution that is started after so many redrives.
+/// Returns the ARN of the execution that is started after `redrives` redrives.
 fn child(redrives: u64) -> String {
     format!("arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7-{redrives}")
 }
 
-/// An execution whose work fails, and is read as `child`.
+/// Returns an execution whose work fails with `error`, and is then described as `child`.
 fn fails(error: &str, child: Value) -> Play {
     play(json!({}))
         .answers("Run Workflow", error)
@@ -54,7 +54,7 @@ fn the_grant_is_added_to_the_input_under_the_field_that_is_named_for_it() {
     for (input, field, expected) in [
         (day, json!("lock"), Some(&both)),
         (old, json!("lock"), Some(&grant)),
-        // A workflow without an input gets none but the grant.
+        // A workflow without an input gets only the grant.
         (json!(null), json!("lock"), Some(&grant)),
         (json!(null), json!(null), None),
     ] {
@@ -102,7 +102,7 @@ fn a_failing_workflow_releases_later_and_fails_with_its_error() {
         let waited = if reports == failed { 30 } else { 0 };
         assert_eq!(
             played.seconds, waited,
-            "what runs beside the failure has so long to stop"
+            "work beside the failed state has 30 s to stop"
         );
         let call = played.call_of("Read Work");
         assert_eq!(call.timeout_seconds, Some(15));
@@ -134,7 +134,7 @@ fn a_workflow_that_was_not_started_fails_with_the_error_of_the_start() {
     let path = format!("{BEGINS} > Read Work > Release After Failure > FAILS");
     let error = failure("StepFunctions.StateMachineDoesNotExistException");
     played.takes(&path, &Err(error));
-    // Every two seconds, for ten: by then it would be described.
+    // Read Work asks every two seconds, for ten seconds: by then the execution would be described.
     for (seconds, calls) in [(1, 1), (3, 2), (5, 3), (7, 4), (9, 5), (60, 6)] {
         assert_eq!(not_started().calls_in(seconds, "Read Work"), calls);
     }
@@ -193,7 +193,7 @@ fn a_workflow_that_may_still_run_keeps_the_lock() {
     }
 }
 
-/// DescribeExecution without a key gives no input, output, error or cause.
+/// Without the key, DescribeExecution gives no input, output, error or cause.
 #[test]
 fn an_encrypted_workflow_counts_by_its_end_without_its_key() {
     let ends = "How Work Ended";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A list of names: the variants of `$type`, each with its name in the table.
+/// Makes an enum whose variants have names in the table.
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident { $($(#[$why:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$doc])*
@@ -24,7 +24,7 @@ macro_rules! names {
 }
 
 names! {
-    /// An option of a run, or a value of one.
+    /// An option of a run, or a value of an option.
     Facet {
         Skip = "`overlap` `skip`",
         Fail = "`overlap` `fail`",
@@ -81,7 +81,7 @@ impl Facet {
         1 << self as u32
     }
 
-    /// The values of one option, of which a run has one.
+    /// Returns the values of the option, of which a run has one.
     const fn siblings(self) -> &'static [Self] {
         use Facet::{
             Fail, Hold, Process, Queue, Replace, Skip, States, Task, Terminate, Workflow, Yield,
@@ -94,7 +94,7 @@ impl Facet {
         }
     }
 
-    /// The same as bits.
+    /// Returns the same values as bits.
     pub(crate) fn family(self) -> u32 {
         self.siblings()
             .iter()
@@ -102,7 +102,8 @@ impl Facet {
     }
 }
 
-/// The options in the input of an execution, or in the request of a process; `kind` is what it is.
+/// Returns the options in the input of an execution, or in the request of a process. `kind` is the
+/// kind of its work.
 pub(crate) fn facets(input: &Value, kind: Facet) -> u32 {
     let overlap = match input["overlap"].as_str() {
         Some("fail") => Facet::Fail,
@@ -139,7 +140,7 @@ pub(crate) fn facets(input: &Value, kind: Facet) -> u32 {
         .fold(0, |all, facet| all | facet.bit())
 }
 
-/// Why two options do not occur together, or not with an event.
+/// Returns why two options do not occur together, or not with an event.
 pub(crate) fn impossible(one: Facet, other: Facet, event: Event) -> Option<&'static str> {
     let has = |facet| one == facet || other == facet;
     let pairs = [
@@ -156,7 +157,7 @@ pub(crate) fn impossible(one: Facet, other: Facet, event: Event) -> Option<&'sta
             "the workflow here whose states are the work waits by `overlap` alone",
         ),
     ];
-    // Of two runs, one is enough that the event can happen to.
+    // Of two runs, it is enough if the event can happen to one.
     let hits = |miss: fn(Facet) -> bool| match one.family() & other.bit() > 0 {
         true => miss(one) && miss(other),
         false => miss(one) || miss(other),

@@ -1,4 +1,5 @@
-//! The table of pairs: in how many worlds each pair met each event, and what follows for other worlds.
+//! The table of pairs: in how many worlds each pair met each event, and the bounds that follow for
+//! other worlds.
 
 use super::{Event, Facet, impossible};
 use crate::shares::Share;
@@ -7,16 +8,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-/// Which pairs have met which events, in one world.
+/// Which pairs have met which events in one world.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Met(BTreeMap<(Event, Facet), u32>);
 
-/// In how many worlds they have.
+/// In how many worlds each pair has met each event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Worlds(BTreeMap<(Event, Facet, Facet), u64>);
 
 impl Met {
-    /// A run with the options `own` meets an event, beside runs that have the options `all`.
+    /// Notes that a run with the options `own` meets an event, beside runs with the options `all`.
     pub(super) fn add(&mut self, event: Event, own: u32, all: u32) {
         for facet in Facet::ALL.iter().filter(|facet| own & facet.bit() > 0) {
             let others = (own | all & facet.family()) & !facet.bit();
@@ -26,7 +27,7 @@ impl Met {
 }
 
 impl Worlds {
-    /// One more world.
+    /// Adds one world.
     pub(crate) fn add(&mut self, met: &Met) {
         for ((event, one), others) in &met.0 {
             let others = Facet::ALL.iter().filter(|other| others & other.bit() > 0);
@@ -41,7 +42,7 @@ impl Worlds {
     }
 }
 
-/// Every pair with every event, in the order of the table.
+/// Returns every pair, in the order of the table.
 fn cells() -> impl Iterator<Item = (Facet, Facet)> {
     let all = Facet::ALL.iter();
     all.flat_map(|one| {
@@ -54,7 +55,7 @@ fn path() -> std::path::PathBuf {
     repository().join("tests/simulation/pairs.md")
 }
 
-/// Writes the table of so many worlds.
+/// Writes the table of `worlds` worlds.
 pub(crate) fn write(met: &Worlds, worlds: u64) {
     let text = render(met, worlds);
     fs::write(path(), text).expect("the table can be written");
@@ -118,7 +119,8 @@ fn render(met: &Worlds, worlds: u64) -> String {
     text
 }
 
-/// Compares the pairs of so many worlds with the table. Returns what is wrong, and how many cells must be met.
+/// Compares the pairs of `worlds` worlds with the table. Returns what is wrong, and how many cells
+/// must not be empty.
 pub(crate) fn check(met: &Worlds, worlds: u64) -> (Vec<String>, usize) {
     let text = fs::read_to_string(path()).unwrap_or_default();
     let mut words = text

@@ -1,4 +1,4 @@
-//! Who comes, and what for.
+//! The callers, and what they ask for.
 
 use super::{Guarded, TROUBLE};
 use crate::asl::Machine;
@@ -60,7 +60,7 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
     }
 }
 
-/// The work as a user of exclusive-run writes it. The command says what the container does.
+/// Returns the work as a user of exclusive-run writes it. The command says what the container does.
 pub(crate) fn guarded_task(batch: &Batch) -> Value {
     let command = serde_json::to_string(batch).expect("a batch is JSON");
     json!({
@@ -73,7 +73,8 @@ pub(crate) fn guarded_task(batch: &Batch) -> Value {
     })
 }
 
-/// The same where the work is a workflow of the user's. The grant in its input is what it writes with.
+/// Returns the same work as a workflow of the user. The workflow writes with the grant in its
+/// input.
 fn guarded_workflow(batch: &Batch) -> Value {
     let machine = "arn:aws:states:eu-west-1:1:stateMachine:etl";
     json!({
@@ -82,7 +83,8 @@ fn guarded_workflow(batch: &Batch) -> Value {
     })
 }
 
-/// What some users of exclusive-run ask for beside the lock. One in six leaves the lease to its default.
+/// Adds the options that some users of exclusive-run set. One in six leaves the lease to its
+/// default.
 fn options(world: &World, guarded: &Guarded, input: &mut Value) {
     let lease = input["leaseSeconds"].as_u64().unwrap_or_default();
     if let Some(fields) = input.as_object_mut().filter(|_| lease.is_multiple_of(6)) {
@@ -99,7 +101,8 @@ fn options(world: &World, guarded: &Guarded, input: &mut Value) {
     }
 }
 
-/// What a run does at a paused lock. `catchUp` is refused where it would fail.
+/// Adds what a run does at a paused lock. A run that would fail there gets no `catchUp`, which
+/// would be refused.
 fn paused(world: &World, guarded: &Guarded, input: &mut Value) {
     if guarded.wants(world, Facet::OnPaused, 200) {
         input["onPaused"] = world.pick(&["skip", "wait", "fail"]).into();
@@ -113,7 +116,7 @@ fn paused(world: &World, guarded: &Guarded, input: &mut Value) {
     }
 }
 
-/// How long the queue may be, and how long a run waits in it.
+/// Adds how long the queue may be, and how long a run waits in it.
 fn bounds(world: &World, guarded: &Guarded, input: &mut Value) {
     let queues = input["overlap"] == "queue";
     let waits = queues
@@ -128,7 +131,8 @@ fn bounds(world: &World, guarded: &Guarded, input: &mut Value) {
     }
 }
 
-/// Every other length of the queue is one at which the next run is skipped.
+/// Bounds the queue. A full queue of an even length fails the next run, one of an odd length skips
+/// it.
 fn bound_queue(world: &World, input: &mut Value) {
     let most: u64 = world.number(1..=4);
     input["maxQueue"] = most.into();
@@ -153,7 +157,7 @@ fn overlap(world: &World, guarded: &Guarded) -> &'static str {
 
 fn batch(world: &World) -> Batch {
     Batch {
-        // Some run on for much longer than their limits.
+        // Some work for much longer than their limits.
         length: match world.chance(80) {
             true => world.number(300_000..=900_000),
             false => world.number(2000..=90_000),
@@ -195,9 +199,9 @@ pub(super) fn process(world: &World, guarded: &Guarded, number: u64) -> Plan {
     }
 }
 
-/// The request that all kinds of holders have in common.
+/// Returns the fields of a request that all kinds of holders have in common.
 fn terms(world: &World, guarded: &Guarded) -> Value {
-    // Some take a lease for long runs, which beats seldom.
+    // Some take a long lease, with few heartbeats.
     let lease = if world.chance(100) {
         world.number(600..=3600)
     } else {
@@ -215,7 +219,7 @@ fn terms(world: &World, guarded: &Guarded) -> Value {
     if let Some(gap) = guarded.min_interval {
         ask["minIntervalSeconds"] = gap.into();
     }
-    // A run that is started by hand does not say it.
+    // A run that is started by hand does not have it.
     if let Some(every) = guarded.expect_every.filter(|_| world.chance(700)) {
         ask["expectEverySeconds"] = every.into();
     }
@@ -228,7 +232,7 @@ fn terms(world: &World, guarded: &Guarded) -> Value {
     if guarded.wants(world, Facet::NoProgress, 150) {
         ask["noProgressSeconds"] = world.number(20..=100).into();
     }
-    // Somebody in the team has another number in mind.
+    // A few callers ask for other permits than the rest.
     if world.chance(15) {
         ask["permits"] = 4.into();
     }

@@ -1,4 +1,4 @@
-//! The stricter judges notice what they are there for: a case that breaks each rule, and the same with a reason.
+//! Tests of the stricter judges: a case that breaks each rule, and the same case with a reason.
 
 use super::table::{Table, holder};
 use super::witness::{Scene, arn};
@@ -89,7 +89,7 @@ fn an_alert_that_comes_again_in_one_silence_is_noticed() {
     }
 }
 
-/// The record of a lock that `holder` holds until `end`, under this policy.
+/// Returns the record of a lock that `holder` holds until `end`, under this policy.
 fn held(scene: &Scene, holder: &HolderId, stale: StalePolicy, end: u64) -> LockRecord {
     let mut record = LockRecord::new(Permits::ONE);
     let terms = lockstep::domain::Terms {

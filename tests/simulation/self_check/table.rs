@@ -1,4 +1,4 @@
-//! Writes by hand, for the audit to check.
+//! Records that are written by hand, for the auditor to check.
 
 use crate::audit;
 use crate::trial::Trials;
@@ -25,7 +25,8 @@ impl Table {
         }
     }
 
-    /// Writes the record as `change` leaves it, and says which promise that breaks.
+    /// Writes the record as `change` leaves it. Returns the promise that the write breaks, or an
+    /// empty text.
     pub(super) fn write(
         &mut self,
         runs: Vec<RunWrite>,
@@ -69,7 +70,7 @@ pub(super) fn holder(name: &str) -> HolderId {
     ))
 }
 
-/// A waiter that registered when the world began.
+/// Returns a waiter that registered when the world began.
 pub(super) fn waiter(holder: &HolderId) -> Waiter {
     Waiter {
         terms: terms(holder),

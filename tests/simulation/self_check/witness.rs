@@ -1,5 +1,5 @@
-//! The witness notices what it is there for: each of its rules is shown a case that breaks it, and
-//! the same case with a reason.
+//! Tests of the witness: each of its rules is shown a case that breaks it, and the same case with a
+//! reason.
 
 use crate::asl::Machine;
 use crate::cloud::{self, OpenState};
@@ -29,7 +29,7 @@ impl Scene {
         Self::under(Weather::default())
     }
 
-    /// A world with this weather, judged by everything.
+    /// Returns a world with this weather, judged by every rule.
     pub(super) fn under(weather: Weather) -> Self {
         let mut world = World::trying(0, 0, Trials::ALL);
         world.weather = weather;
@@ -40,7 +40,7 @@ impl Scene {
         }
     }
 
-    /// The same, with a run of these terms whose lease is good for a minute.
+    /// Returns a world with a run of these terms, whose lease is good for a minute.
     pub(super) fn held(terms: Value) -> (Self, HolderId) {
         let scene = Self::new();
         let holder = scene.run("a", terms);
@@ -48,7 +48,7 @@ impl Scene {
         (scene, holder)
     }
 
-    /// An execution that has just started, with `terms` in its input.
+    /// Starts an execution with `terms` in its input, whose states do nothing.
     pub(super) fn run(&self, name: &str, terms: Value) -> HolderId {
         self.run_of(Machine::exclusive_run(), name, terms)
     }
@@ -89,7 +89,7 @@ impl Scene {
         self.answer(holder, answer);
     }
 
-    /// A task that the execution starts under `token`.
+    /// Starts a task of the execution under `token`.
     pub(super) fn task(&self, holder: &HolderId, token: u64) -> String {
         let command = json!({ "length": 1, "exitCode": 0, "stopping": 0, "deaf": true });
         let token = json!({ "Name": "LOCKSTEP_FENCING_TOKEN", "Value": token.to_string() });
@@ -118,7 +118,7 @@ impl Scene {
         self.world.run(START + millis);
     }
 
-    /// Asserts whether a promise is broken, with `what` in its words.
+    /// Asserts whether a promise is broken whose text contains `what`.
     #[track_caller]
     pub(super) fn notices(&self, what: &str, noticed: bool, case: &str) {
         let broken = self.world.broken().unwrap_or_default();

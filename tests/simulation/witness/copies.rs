@@ -1,5 +1,5 @@
-//! Never two copies of work at once for one permit, nor under one token; and no permit goes on
-//! while the work of the run that had it still runs.
+//! Never two copies of work at once for one permit or under one token. No permit is passed on while
+//! the work of the run that had it still runs.
 
 use super::excuse::Excuse;
 use super::ledger::Witness;
@@ -16,7 +16,7 @@ struct Work {
     redriven: bool,
 }
 
-/// A grant of `lock` to `holder` is written. The permit is free of other work.
+/// Checks a grant of `lock` to `holder`: the permit is free of other work.
 pub(crate) fn granted(
     world: &World,
     cloud: &Cloud,
@@ -41,7 +41,7 @@ pub(crate) fn granted(
     ))
 }
 
-/// A task begins: it is no second copy.
+/// Checks that a task that begins is no second copy.
 pub(crate) fn task_begins(world: &World, arn: &str) {
     let cloud = locked(&world.cloud);
     let audit = locked(&world.audit);
@@ -77,7 +77,7 @@ pub(crate) fn task_begins(world: &World, arn: &str) {
     }
 }
 
-/// The work of other runs of `lock` that takes up permits. What is excused is counted.
+/// Returns the work of other runs of `lock` that takes up permits. Work that is excused is counted.
 fn others(
     world: &World,
     cloud: &Cloud,
@@ -99,7 +99,7 @@ fn others(
     names
 }
 
-/// Why work of `holder` may go on beside that of others.
+/// Returns why work of `holder` may go on beside that of others.
 fn excuse(
     world: &World,
     witness: &Witness,
@@ -113,10 +113,10 @@ fn excuse(
     run.has_yielded(world.now()).then_some(Excuse::Yielded)
 }
 
-/// What runs under the lock: tasks whose container has not ended, and the states of workflows of a
-/// user's own.
+/// Returns what runs under the lock: tasks that have not stopped, and the states of user's
+/// workflows.
 fn at_work(cloud: &Cloud, witness: &Witness, lock: &LockKey) -> Vec<Work> {
-    // Whatever its container has said: it runs until ECS says STOPPED.
+    // A task runs until ECS says STOPPED, whatever its container has reported.
     let live = |row: &TaskRow| row.lock == *lock && row.now.status != TaskStatus::Stopped;
     let tasks = cloud.tasks.iter().filter(|(_, row)| live(row));
     let tasks = tasks.map(|(arn, row)| Work {

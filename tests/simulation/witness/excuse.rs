@@ -1,5 +1,5 @@
-//! Why a promise may be broken after all: a closed list of the limits that docs/guarantees.md states. Each
-//! run that is excused is counted; `seeds` bounds the counts.
+//! Why a promise may be broken: a closed list of the limits that docs/guarantees.md states. Each
+//! excused run is counted, and `seeds` bounds the counts.
 
 use crate::world::World;
 use lockstep::domain::HolderId;
@@ -7,32 +7,32 @@ use lockstep::domain::HolderId;
 /// A reason that the project states in its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excuse {
-    /// An operator evicted the run by force, which works on until its next heartbeat.
+    /// An operator evicted the run by force. It works on until its next heartbeat.
     Evicted,
-    /// An operator had the run key forgotten: another run had its success.
+    /// An operator made the run key free again after the success of another run.
     Forgotten,
-    /// The run's policy is `yield`: it lost its permit and runs on.
+    /// The policy of the run is `yield`: it lost its permit and works on.
     Yielded,
-    /// An operator's redrive: it repeated work that had succeeded, or its first heartbeat has not
-    /// been answered yet.
+    /// An operator redrove the execution: it repeated work that had succeeded, or its first
+    /// heartbeat has not been answered yet.
     Redriven,
     /// An operator redrove the execution while it was judged by its end.
     RedrivenMeanwhile,
-    /// A replaced run was stopped for a replacer that had just ended, which DescribeExecution did not
-    /// show yet.
+    /// A replaced run was stopped for a replacer that had just ended. DescribeExecution did not
+    /// show its end yet.
     ReplacerJustEnded,
     /// The process did not check the end of its lease: Lockstep stops no processes.
     Process,
     /// The last step of an execution's states was under way when the execution ended.
     LastStep,
-    /// The first in the queue waits for the end of a holder with its run key, which only its lease can show:
-    /// those behind it wait too.
+    /// The first waiter waits for the end of a holder with its run key, which only the holder's
+    /// lease can show. The waiters behind it wait too.
     BehindRunKey,
-    /// A retry of a caller was skipped because of the attempt before it, behind which others wait: the permit goes to
-    /// them.
+    /// A retry of a caller was skipped because of its attempt before, and other runs wait behind
+    /// that attempt. The permit goes to them.
     RetryBehindQueue,
     /// The registration of a waiting state arrived after its end, or broke off before its place in
-    /// the queue: its side item stays until its TTL.
+    /// the queue. Its side item stays until its TTL.
     LateRegistration,
 }
 

@@ -1,4 +1,4 @@
-//! What was asked and what was answered.
+//! The requests of each run, and their answers.
 
 use super::missing::{self, Success};
 use super::stops::refuses;
@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(crate) struct Witness {
     pub(crate) runs: BTreeMap<HolderId, RunFacts>,
-    /// Whose work had the success of a run key.
+    /// The holder whose work succeeded under each run key.
     pub(crate) successes: BTreeMap<(LockKey, String), HolderId>,
-    /// Since when each lock is free although a run waits.
+    /// Since when each lock has been free although a run waits.
     pub(super) idle_since: BTreeMap<LockKey, u64>,
-    /// When the rest of each lock after its last grant is over, in epoch milliseconds.
+    /// When the rest of each lock after its last grant ends, in epoch milliseconds.
     pub(super) rested_at: BTreeMap<LockKey, u64>,
     /// How often a success of each lock is expected, in milliseconds.
     pub(crate) expected: BTreeMap<LockKey, u64>,
@@ -32,15 +32,16 @@ pub(crate) struct Witness {
     /// When each lock was last opened, and when it last froze.
     pub(super) resumed: BTreeMap<LockKey, u64>,
     pub(super) frozen: BTreeMap<LockKey, u64>,
-    /// The holders of which an alert has said that nothing can be learnt, each with the silence that it was about.
+    /// The holders about which an alert has said that evidence is missing, each with the silence
+    /// that it was about.
     pub(super) alerts: BTreeSet<(HolderId, String)>,
-    /// Whether a run key that is in flight is replaced by nothing.
+    /// Whether no run may replace another one with the same run key.
     pub(crate) same_tick: bool,
     /// Grants of runs that were stopped for one that waited to replace them.
     pub(super) replaced: BTreeSet<(HolderId, FencingToken)>,
 }
 
-/// What a run was started with, as its user wrote it. Times are in milliseconds.
+/// The terms of a run as its user wrote them. Times are in milliseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) lock: LockKey,
@@ -60,16 +61,16 @@ pub(crate) struct RunFacts {
     pub(crate) terms: Terms,
     /// When it first asked for a place in the queue.
     pub(crate) asked: Option<u64>,
-    /// Its latest grant, and since when it has it.
+    /// Its latest grant, and since when it has that grant.
     pub(crate) grant: Option<(FencingToken, u64)>,
-    /// When it learned of that.
+    /// When it learned of its latest grant.
     pub(crate) learned: Option<u64>,
-    /// It was woken with its grant, and has made no request since that confirms it.
+    /// Whether it was woken with its grant, and has made no request since that confirms it.
     pub(crate) unconfirmed: bool,
-    /// When the heartbeat was answered that confirmed its grant.
+    /// When the heartbeat that confirmed its grant was answered.
     pub(crate) confirmed_late: Option<u64>,
-    /// Until when its heartbeat state may wait behind its release: Lambda ran a heartbeat twice, and the second may have
-    /// put the task token of a state that is over into the lease.
+    /// Until when its heartbeat state may wait after its release. Lambda ran a heartbeat twice, and
+    /// the second call may have put the task token of an ended state into the lease.
     pub(crate) waits_until: u64,
     /// How long its lease is, in milliseconds.
     pub(crate) lease: u64,
@@ -77,35 +78,35 @@ pub(crate) struct RunFacts {
     pub(crate) from_begin: bool,
     /// When its release was answered.
     pub(crate) released_at: Option<u64>,
-    /// Until when the answers promise its lease, unless it is over before.
+    /// Until when the answers promise its lease, unless the lease ends before.
     pub(crate) lease_until: u64,
-    /// The same, whatever became of the run but its own release.
+    /// Until when the answers promise its lease, unless its own release comes before.
     pub(crate) promised: u64,
-    /// It has asked for a place in the queue, and has not been answered anything else.
+    /// Whether it has asked for a place in the queue, and has not been answered anything else.
     pub(crate) asks: bool,
-    /// When it last asked for one.
+    /// When it last asked for a place in the queue.
     pub(crate) asked_last: Option<u64>,
     /// Since when it has a place in the queue.
     pub(crate) queued: Option<u64>,
-    /// Its execution has ended while it had a place in the queue.
+    /// Whether its execution ended while it had a place in the queue.
     pub(crate) died_waiting: bool,
-    /// When it was last answered whether it has its lease.
+    /// When an answer last said whether it has its lease.
     pub(crate) answered: u64,
-    /// The state that its execution is in is a Parallel, which has the states of its work.
+    /// Whether its execution is in a Parallel state, which contains the states of its work.
     pub(crate) in_parallel: bool,
-    /// Its own release was answered, or it was answered that its lease is lost.
+    /// Whether its own release was answered, or an answer said that its lease is lost.
     pub(crate) gone: bool,
-    /// It has asked to release its grant.
+    /// Whether it has asked to release its grant.
     pub(crate) releasing: bool,
-    /// A release of its own was answered as such.
+    /// Whether an answer said that its own release was done.
     pub(crate) released: bool,
-    /// It has reported that its work is being stopped.
+    /// Whether it has reported that its work is being stopped.
     pub(crate) stopping: bool,
-    /// Its work is done, as far as it knows itself.
+    /// Whether its work is done, as far as the run knows.
     pub(crate) done: bool,
-    /// Its work has succeeded.
+    /// Whether its work has succeeded.
     pub(crate) succeeded: bool,
-    /// The success of its states or of its process was answered.
+    /// Whether the success of its states or of its process was answered.
     pub(crate) confirmed: bool,
 }
 
@@ -162,28 +163,30 @@ impl RunFacts {
         }
     }
 
-    /// Whether its lease is good at `now`, by what it was answered.
+    /// Returns whether its lease is good at `now`, by the answers that it got.
     pub(crate) fn has_lease(&self, now: u64) -> bool {
         now < self.lease_until
     }
 
-    /// Whether it is over the time that its own terms give it.
+    /// Returns whether it has exceeded the time limits of its own terms.
     pub(crate) fn is_over_time(&self, now: u64) -> bool {
         let most = [self.terms.max_run, self.terms.no_progress];
         let most = most.into_iter().flatten().min();
         let granted = self.grant.map(|(_, granted)| granted);
-        // One that learned of its grant when the lease was over has its time from there.
+        // A run that learned of its grant after the lease was over has its time from the end of the
+        // lease.
         let learned = granted.zip(self.learned);
-        // A repetition within a second does not begin the limits again (0052), and clocks differ by one.
+        // A repetition within a second does not restart the limits (0052), and clocks differ by a
+        // second.
         let learned = learned.filter(|(granted, at)| *at > granted + 2000);
         let learned = learned.map(|(granted, at)| at.min(granted + self.lease));
-        // The grant was made by a clock that may be a second behind.
+        // The clock of the grant may be a second behind.
         let begun = learned.filter(|_| self.from_begin).or(granted);
         let since = begun.map(|begun| now + 1000 - begun.min(now));
         most.is_some_and(|most| since.unwrap_or_default() >= most)
     }
 
-    /// Whether it lost its permit under a policy that lets it work on.
+    /// Returns whether it lost its permit under a policy that lets it work on.
     pub(crate) fn has_yielded(&self, now: u64) -> bool {
         self.terms.policy == "yield" && (!self.has_lease(now) || self.is_over_time(now))
     }
@@ -193,7 +196,7 @@ impl RunFacts {
         let token = FencingToken::from_number(token);
         self.learns(token, at);
         (self.unconfirmed, self.confirmed_late) = (false, None);
-        // A token is the time of its grant: a waiter may learn of it later.
+        // A token is the time of its grant. A waiter may learn of the grant later.
         let at = at.min(token.granted_at().millis());
         let known = self.grant.filter(|(known, _)| *known == token);
         self.grant = known.or(Some((token, at)));
@@ -215,13 +218,13 @@ impl RunFacts {
 }
 
 impl World {
-    /// Whether `is` holds for the run of `holder`.
+    /// Returns whether `is` holds for the run of `holder`.
     pub(crate) fn run_is(&self, holder: &HolderId, is: impl Fn(&RunFacts) -> bool) -> bool {
         locked(&self.witness).runs.get(holder).is_some_and(is)
     }
 }
 
-/// A function is called with `event`.
+/// Notes a call of a function with `event`.
 pub(crate) fn asked(world: &World, function: Function, event: &Value) {
     let mut witness = locked(&world.witness);
     let run = holder_in(function, event).and_then(|holder| witness.runs.get_mut(&holder));
@@ -237,7 +240,7 @@ pub(crate) fn asked(world: &World, function: Function, event: &Value) {
     }
 }
 
-/// The holder that a request names.
+/// Returns the holder that a request names.
 fn holder_in(function: Function, event: &Value) -> Option<HolderId> {
     let holder = match function {
         Function::Acquire => &event["holder"],
@@ -247,7 +250,7 @@ fn holder_in(function: Function, event: &Value) -> Option<HolderId> {
     HolderId::new(holder.as_str()?).ok()
 }
 
-/// A function that was called at `called` has answered `event`.
+/// Notes the answer of a function that was called with `event` at `called`.
 pub(crate) fn answered(
     world: &World,
     function: Function,
@@ -263,7 +266,7 @@ pub(crate) fn answered(
         && let Err(failure) = answer
         && failure.error == "Lockstep.InvalidRequest"
     {
-        // What a user has written keeps to the contract, and so must what the definition makes of it.
+        // The user's input keeps to the contract, so the requests of the definition have to.
         world.break_promise(format!("{event}: {failure:?}"));
     }
     let is_refused = |failure: &Failure| failure.error == "Lockstep.LeaseLost";
@@ -293,16 +296,16 @@ pub(crate) fn answered(
     match (function, answer) {
         (Function::Acquire, Ok(answer)) => match answer["status"].as_str() {
             Some("granted" | "alreadyHeld") => run.granted(answer, called),
-            // A call that ran twice may ask for a run that is over, or whose release had no answer.
+            // A call that ran twice may ask for a run that is over, or whose release got no answer.
             Some("queued") if run.gone || run.releasing => {}
-            // One that was under way when the turn came is answered behind it.
+            // A call that was under way at the turn of the run is answered after it.
             Some("queued") if run.learned.is_some_and(|at| at >= called) => {}
             Some("queued") => run.queued = run.queued.or(Some(now)),
-            // A call that does not wait may run twice, and be answered once the run waits.
+            // A call that does not wait may run twice, and be answered when the run already waits.
             Some(_) if waits(event) => (run.asks, run.queued) = (false, None),
             _ => {}
         },
-        // One that was under way when the execution ended brings nothing back.
+        // A heartbeat that was under way at the end of the execution brings nothing back.
         (Function::Heartbeat, Ok(_)) if has_ended => {}
         (Function::Heartbeat, Ok(answer)) if answer["status"] == "ended" => end_claim(run, now),
         (Function::Heartbeat, Ok(answer)) => {
@@ -326,7 +329,7 @@ pub(crate) fn answered(
     }
 }
 
-/// SendTaskSuccess ended a state of `execution` with `output`.
+/// Notes that SendTaskSuccess ended a state of `execution` with `output`.
 pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
     if !matches!(output["status"].as_str(), Some("granted" | "alreadyHeld")) {
         return;
@@ -338,7 +341,7 @@ pub(crate) fn woken(world: &World, execution: &ExecutionArn, output: &Value) {
     }
 }
 
-/// Lambda runs an invocation twice.
+/// Notes that Lambda runs an invocation twice.
 pub(crate) fn doubled(world: &World, function: Function, event: &Value) {
     let mut witness = locked(&world.witness);
     let run = holder_in(function, event).and_then(|holder| witness.runs.get_mut(&holder));
@@ -349,23 +352,24 @@ pub(crate) fn doubled(world: &World, function: Function, event: &Value) {
     }
 }
 
-/// An execution enters a state: a Parallel or another.
+/// Notes that an execution enters a state, a Parallel or another one.
 pub(crate) fn entered(world: &World, execution: &ExecutionArn, is_parallel: bool) {
     if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.in_parallel = is_parallel;
     }
 }
 
-/// An execution is over: it keeps no lease and waits for nothing.
+/// Notes that an execution has ended: it keeps no lease and waits for nothing.
 pub(crate) fn execution_ended(world: &World, execution: &ExecutionArn) {
     if let Some(run) = locked(&world.witness).runs.get_mut(&holder_of(execution)) {
         run.lease_until = run.lease_until.min(world.now());
-        // A redrive goes on waiting in the same place.
+        // After a redrive, the run waits on in the same place.
         run.died_waiting |= run.queued.take().is_some();
     }
 }
 
-/// Whether acquire-lock is asked for a place in the queue: at a full lock, or at a paused one.
+/// Returns whether a request asks acquire-lock for a place in the queue, of a full lock or of a
+/// paused one.
 pub(crate) fn waits(event: &Value) -> bool {
     let when_full = matches!(event["overlap"].as_str(), Some("queue" | "replace"));
     let when_paused = event["onPaused"] == "wait" || event["catchUp"] == "once";

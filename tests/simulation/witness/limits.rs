@@ -1,5 +1,5 @@
-//! What takes no longer than it may: a limit that is over, the end behind a release, a freeze where nothing can be
-//! learnt, and the alerts about that.
+//! What takes no longer than it may: an exceeded limit, the end of an execution after its release,
+//! a freeze without evidence, and the alerts about missing evidence.
 
 use super::ledger::RunFacts;
 use super::waiting::{BOUND, SETTLED};
@@ -8,10 +8,10 @@ use crate::trial::Trial;
 use crate::world::{World, short};
 use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Mode};
 
-/// How long after the end of its lease a holder is left of which nothing can be learnt, in milliseconds.
+/// How long after the end of its lease a holder may be left without evidence, in milliseconds.
 const HIDDEN: u64 = 3_600_000;
 
-/// How long a run has to end by itself when a limit is over, in milliseconds.
+/// How long a run has to end by itself after its limit, in milliseconds.
 const SLACK: u64 = 60_000;
 
 /// Checks all runs.
@@ -26,7 +26,8 @@ pub(super) fn check(world: &World) {
     }
 }
 
-/// A run whose limit has been over for longer than the sweep and its calls take, and of which nothing shows that.
+/// Returns a run that exceeded its limit longer ago than the sweep and its calls take, and whose
+/// record does not show that.
 fn over_its_limit(world: &World) -> Option<String> {
     if !world.tries(Trial::Limits) {
         return None;
@@ -44,7 +45,8 @@ fn over_its_limit(world: &World) -> Option<String> {
         let (Some(row), Some(limit), Some(begun)) = (row, limit, begun) else {
             return false;
         };
-        // A redrive and a resume let it begin again, and so does the heartbeat that confirms its grant.
+        // The limit begins again with a redrive, with a resume, and with the heartbeat that
+        // confirms the grant.
         let resumed = witness.resumed.get(&run.terms.lock).copied();
         let again = [row.redriven, resumed, run.confirmed_late];
         let begun = again.into_iter().flatten().fold(begun, u64::max);
@@ -63,7 +65,7 @@ fn over_its_limit(world: &World) -> Option<String> {
     ))
 }
 
-/// Whether the record shows that the limit of a run is over, by the policy of the run.
+/// Returns whether the record shows that a run has exceeded its limit, by the policy of the run.
 fn shows(record: &LockRecord, holder: &HolderId, run: &RunFacts) -> bool {
     let lease = record.holders.get(holder);
     match (lease, run.terms.policy.as_str()) {
@@ -74,7 +76,7 @@ fn shows(record: &LockRecord, holder: &HolderId, run: &RunFacts) -> bool {
     }
 }
 
-/// An execution that goes on although its release was answered.
+/// Returns an execution that goes on although its release was answered.
 fn hangs(world: &World) -> Option<String> {
     if !world.tries(Trial::EndsAfterRelease) {
         return None;
@@ -98,10 +100,11 @@ fn hangs(world: &World) -> Option<String> {
     ))
 }
 
-/// The lock of a dead or silent holder, of which nothing can be learnt, is closed in time.
+/// Checks that the lock of a dead or silent holder without evidence is closed an hour after its
+/// lease.
 pub(super) fn check_hidden(world: &World, lock: &LockKey) {
     let now = world.now();
-    // From then on nothing else goes wrong.
+    // From this time on, nothing else goes wrong.
     if now < world.calm_from + SETTLED || !world.tries(Trial::HiddenForHours) {
         return;
     }
@@ -132,8 +135,8 @@ pub(super) fn check_hidden(world: &World, lock: &LockKey) {
     }
 }
 
-/// An alert says that nothing can be learnt of a holder. It says so once for each silence of the holder: the reason
-/// names the end of the lease that no heartbeat has moved.
+/// Checks an alert that evidence about a holder is missing. One silence of a holder may cause one
+/// alert: the reason names the end of the lease, which no heartbeat has moved.
 pub(crate) fn alerts(world: &World, holder: &HolderId, reason: &str) {
     let silence = reason.split(", ").next().unwrap_or_default();
     let silence = (holder.clone(), silence.to_owned());
@@ -145,7 +148,7 @@ pub(crate) fn alerts(world: &World, holder: &HolderId, reason: &str) {
     }
 }
 
-/// The mode of a lock has changed.
+/// Notes a change of a lock's mode.
 pub(crate) fn turns(world: &World, lock: &LockKey, mode: &Mode) {
     let now = world.now();
     let mut witness = locked(&world.witness);
@@ -157,8 +160,8 @@ pub(crate) fn turns(world: &World, lock: &LockKey, mode: &Mode) {
 }
 
 impl RunFacts {
-    /// It has learned of its grant by a request of the time `at`. Of two requests that are under way, the later one
-    /// may be answered first.
+    /// Notes that the run learned of its grant by a request of the time `at`. Of two requests that
+    /// are under way, the later one may be answered first.
     pub(super) fn learns(&mut self, token: FencingToken, at: u64) {
         let is_known = self.grant.is_some_and(|(known, _)| known == token);
         let before = self.learned.filter(|_| is_known);

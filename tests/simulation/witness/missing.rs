@@ -1,4 +1,4 @@
-//! No success is reported as missing that came in time.
+//! No success that came within its time is reported as missing.
 
 use super::ledger::RunFacts;
 use crate::engine::locked;
@@ -7,22 +7,22 @@ use crate::world::World;
 use lockstep::domain::{CLOCK_SKEW, ExecutionEnd, HolderId, LockKey};
 use serde_json::Value;
 
-/// How old the record may be that the reaper reports from, in milliseconds: the check of one lock takes no
-/// longer.
+/// How old the record may be from which the reaper reports, in milliseconds: the check of one lock
+/// takes no longer.
 const READ_MAX: u64 = 15_000;
 
 /// How long it takes until a success is recorded, in milliseconds: the sweep, and its calls.
 const RECORDED: u64 = 90_000;
 
-/// A success that was released at once, by a call between two times.
+/// A success that a release reported, between the times of its call and of its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Success {
     called: u64,
     answered: u64,
 }
 
-/// A release with a success, called at `called`, is answered. One that was repeated may have taken effect
-/// long before.
+/// Notes the answer to a release with a success that was called at `called`. A repeated release is
+/// left out, because it may have taken effect long before.
 pub(super) fn answered(world: &World, lock: &LockKey, called: u64, answer: &Value) {
     if answer["status"] == "released" && answer["alreadyReleased"] == false {
         let success = Success {
@@ -35,7 +35,7 @@ pub(super) fn answered(world: &World, lock: &LockKey, called: u64, answer: &Valu
     }
 }
 
-/// The reaper reports that no run of `lock` has succeeded in time.
+/// Checks a report of the reaper that no run of `lock` has succeeded in its time.
 pub(crate) fn reported(world: &World, lock: &LockKey) {
     let now = world.now();
     world.count("successes reported as missing");
@@ -46,7 +46,7 @@ pub(crate) fn reported(world: &World, lock: &LockKey) {
     let of_lock = witness.met.get(lock).map(Vec::as_slice).unwrap_or_default();
     let in_time = |success: &&Success| success.called > since && success.answered + READ_MAX < now;
     let in_time = of_lock.iter().find(in_time).copied();
-    // However a success was recorded: by evidence, or after its run had yielded.
+    // A success may also be recorded by evidence, or after its run had yielded.
     let quiet = world.last_fault();
     let done = witness
         .done
@@ -54,7 +54,8 @@ pub(crate) fn reported(world: &World, lock: &LockKey) {
         .map(Vec::as_slice)
         .unwrap_or_default();
     let seen = |at: u64| at > since.max(quiet + RECORDED) && at + RECORDED < now;
-    // The success of a run that had yielded is recorded by its release, which an execution that is ended does not reach.
+    // The release records the success of a run that had yielded. An execution that was ended does
+    // not reach its release.
     let released = |holder: &HolderId| {
         let yields = |run: &RunFacts| run.terms.policy == "yield";
         let ended = cloud.execution_of(holder).and_then(|row| row.ended);

@@ -1,5 +1,5 @@
-//! No work is stopped while its holder's lease is good, except for a reason that docs/guarantees.md states:
-//! neither by a function nor by the workflow, nor by a heartbeat that is refused.
+//! No work is stopped while its holder's lease is good, except for a reason that docs/guarantees.md
+//! states. That holds for a stop by a function, by the workflow and by a refused heartbeat.
 
 use super::excuse::Excuse;
 use super::ledger::{RunFacts, Terms, Witness};
@@ -9,8 +9,8 @@ use crate::world::{World, short};
 use lockstep::domain::{ExecutionArn, FencingToken, HolderId, LockRecord};
 use std::collections::BTreeSet;
 
-/// A stop is committed: from then on heartbeats are refused, and the calls that follow are carried to
-/// their end under the same grant, whatever becomes of the run that asked for it.
+/// Judges a stop when it is committed. From then on heartbeats are refused, and the calls that
+/// follow are completed under the same grant, whatever happens to the run that asked for the stop.
 pub(crate) fn commits(world: &World, before: Option<&LockRecord>, after: Option<&LockRecord>) {
     let stopped = |record: Option<&LockRecord>| -> BTreeSet<(HolderId, FencingToken)> {
         let holders = record.into_iter().flat_map(|record| &record.holders);
@@ -37,13 +37,13 @@ fn note_replaced(world: &World, grant: &(HolderId, FencingToken)) {
     }
 }
 
-/// Lockstep stops an execution, as StopExecution arrives.
+/// Judges a stop of an execution by Lockstep, when StopExecution arrives.
 pub(crate) fn stops_execution(world: &World, execution: &ExecutionArn) {
     stops(world, &holder_of(execution), "StopExecution");
 }
 
-/// Step Functions stops a task because its state has ended before it, while its execution goes on:
-/// the state timed out, or another branch has failed.
+/// Judges a stop of a task by Step Functions while the execution goes on: the state timed out, or
+/// another branch has failed.
 pub(crate) fn workflow_stops_task(world: &World, execution: &ExecutionArn) {
     stops(world, &holder_of(execution), "the workflow");
 }
@@ -53,8 +53,8 @@ fn stops(world: &World, holder: &HolderId, call: &str) {
     report(world, holder, call, verdict);
 }
 
-/// Lockstep stops a task, as StopTask arrives. A task that is left over from before a redrive may
-/// be stopped whatever the lease.
+/// Judges a stop of a task by Lockstep, when StopTask arrives. A task from before a redrive may be
+/// stopped under any lease.
 pub(crate) fn stops_task(world: &World, task: &str) {
     let cloud = locked(&world.cloud);
     let Some(row) = cloud.tasks.get(task) else {
@@ -72,8 +72,8 @@ pub(crate) fn stops_task(world: &World, task: &str) {
     report(world, &holder, "StopTask", verdict);
 }
 
-/// A heartbeat is refused: that stops the work, too. One that comes behind the run's own release is
-/// late and stops nothing.
+/// Judges a refused heartbeat, which also stops the work. A heartbeat after the run's own release
+/// is late and stops nothing.
 pub(super) fn refuses(world: &World, holder: &HolderId) {
     let cloud = locked(&world.cloud);
     if world.run_is(holder, |run| run.releasing) {
@@ -81,12 +81,13 @@ pub(super) fn refuses(world: &World, holder: &HolderId) {
     }
     let mut verdict = judge(world, &cloud, holder);
     let works = cloud.live_tasks(holder).next().is_some();
-    // The report's answer may come after the recovery that the report has led to. The workflow fails next.
+    // The answer to the report may come after the recovery that the report led to. The workflow
+    // fails next.
     if verdict.is_err() && !works && world.run_is(holder, |run| run.stopping) {
         verdict = Ok("stops: it has reported the end of its work, which has ended");
     }
-    // A workflow of a user's own that does not report its redrives: within a second of its last
-    // heartbeat, which clocks may differ by, its old end counts for as long as it is described.
+    // A user's workflow does not report its redrives. Within a second of its last heartbeat, which
+    // clocks may differ by, its old end counts for as long as DescribeExecution shows it.
     let row = cloud.execution_of(holder).filter(|row| row.story.is_own());
     let redriven = row.and_then(|row| row.redriven);
     drop(cloud);
@@ -133,7 +134,7 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
         Excuse::ReplacerJustEnded.count(world, holder);
         return Ok("stops: replaced by a run that has just ended");
     }
-    // Where one of its calls has failed, a stop that has begun is carried to its end.
+    // A stop that has begun is completed, even if one of its calls has failed.
     let grant = run.grant.map(|(token, _)| (holder.clone(), token));
     if grant.is_some_and(|grant| witness.replaced.contains(&grant)) {
         return Ok("stops: was replaced");
@@ -142,7 +143,7 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
     Err(format!("its lease is good for {left} s more"))
 }
 
-/// The other runs of the lock of `run` that replace its holder.
+/// Returns the other runs of the same lock that replace `holder`.
 fn replacers<'a>(
     witness: &'a Witness,
     holder: &'a HolderId,
@@ -157,7 +158,7 @@ fn replacers<'a>(
     })
 }
 
-/// Whether a run that replaces waits for a permit of the same lock.
+/// Returns whether a run that replaces `holder` waits for a permit of the same lock.
 fn is_replaced(
     cloud: &Cloud,
     witness: &Witness,
@@ -173,8 +174,9 @@ fn is_replaced(
     })
 }
 
-/// Whether a run that replaces, and of which `is` holds, has waited for a permit of the same lock since the
-/// grant of `holder`. The stop that was committed then stands, whatever has become of that run.
+/// Returns whether a run that replaces, and of which `is` holds, has asked for a permit of the same
+/// lock since the grant of `holder`. A stop that was committed then stands, whatever has happened
+/// to that run.
 fn was_replaced(
     witness: &Witness,
     holder: &HolderId,
@@ -189,18 +191,18 @@ fn was_replaced(
     replacers(witness, holder, run).any(|(other, facts)| asked(facts) && is(other))
 }
 
-/// How long after its recovery such a run finds out, in milliseconds: at its next heartbeat.
+/// How long after its recovery a redriven workflow learns of it, in milliseconds: at its next
+/// heartbeat.
 const BEAT: u64 = 45_000;
 
 /// How long DescribeExecution may show an execution as it was before its end, in milliseconds.
 const DESCRIBED_LATE: u64 = 5000;
 
-/// How long after a stop was committed it is carried out at the latest, in milliseconds: one call of
-/// a function.
+/// How long a committed stop takes at most, in milliseconds: one call of a function.
 const COMMITTED: u64 = 15_000;
 
-/// How much longer than `waitSeconds` after it asked for its place a run may wait, in milliseconds:
-/// its asking may take some attempts.
+/// How much longer than `waitSeconds` after its first request a run may wait, in milliseconds: its
+/// request may take some attempts.
 const PAST_ITS_WAIT: u64 = 60_000;
 
 fn report(world: &World, holder: &HolderId, call: &str, verdict: Result<&'static str, String>) {

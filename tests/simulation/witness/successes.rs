@@ -1,4 +1,4 @@
-//! Per run key the work itself succeeds at most once.
+//! The work of a run key succeeds at most once.
 
 use super::excuse::Excuse;
 use crate::cloud::{Cloud, holder_of};
@@ -8,12 +8,14 @@ use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId};
 use serde_json::Value;
 
-/// How long after a fault a retry may be skipped because of what was not seen, in milliseconds.
+/// How long after a fault a retry may be skipped because of something that was not seen, in
+/// milliseconds.
 const RETRY_SETTLES: u64 = 60_000;
 
 type Verdict = Result<(), String>;
 
-/// The history is about to say that the run of `holder` succeeded or failed.
+/// Checks what the history is about to say of the run of `holder`: that it succeeded, or that it
+/// failed.
 pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: bool) -> Verdict {
     let witness = locked(&world.witness);
     let Some(run) = witness.runs.get(holder) else {
@@ -30,10 +32,11 @@ pub(crate) fn ends_as(world: &World, cloud: &Cloud, holder: &HolderId, success: 
     Err(format!("{holder} {what}"))
 }
 
-/// What an execution of exclusive-run succeeds with although it has done no work.
+/// The statuses with which an execution of exclusive-run succeeds without work.
 const WITHOUT_WORK: [&str; 3] = ["skipped", "duplicate", "gaveUp"];
 
-/// An execution succeeds with `output`: its work has succeeded, or it was never granted a permit.
+/// Checks an execution that succeeds with `output`: its work has succeeded, or it never got a
+/// permit.
 pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) {
     let holder = holder_of(execution);
     let status = output["status"].as_str().unwrap_or_default();
@@ -48,11 +51,11 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
     }
 }
 
-/// A retry of a caller is not skipped because of the attempt before it, which has ended.
+/// Checks that a retry of a caller is not skipped because of its attempt before, which has ended.
 fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     let before = holder.as_str().strip_suffix("-retry");
     let quiet = world.now() > world.last_fault() + RETRY_SETTLES;
-    // A workflow of one's own that does not ask to wait is answered as it asks.
+    // A user's workflow that does not ask to wait is answered as it asks.
     let is_own = world.execution_is(holder, |row| row.story.is_own());
     if output["status"] != "skipped" || before != Some(by) || !quiet || is_own {
         return;
@@ -68,22 +71,23 @@ fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     }
 }
 
-/// `holder` asks to release its grant, as a success or a failure. The work of a workflow's own states
-/// and of a process is then done; a task is judged by its exit code.
+/// Notes that `holder` asks to release its grant, as a success or a failure. The work of a
+/// workflow's own states or of a process is then done. A task is judged by its exit code.
 pub(crate) fn releases(world: &World, holder: &HolderId, success: bool) {
     let by_task = is_by_task(world, holder);
     let mut witness = locked(&world.witness);
     if let Some(run) = witness.runs.get_mut(holder) {
         run.releasing = true;
-        // What a late answer made it wait for is over.
+        // What a late answer made the run wait for is over.
         (run.asks, run.queued) = (false, None);
         run.done |= !by_task;
         run.succeeded |= success && !by_task;
     }
 }
 
-/// The release of `holder`, called at `called`, is answered. That states or a process succeeded is
-/// known by nothing else: one that ends before has not succeeded, as far as anybody can know.
+/// Notes the answer to the release of `holder` that was called at `called`. Nothing else shows that
+/// states or a process succeeded: a run that ends before has not succeeded, as far as anybody can
+/// know.
 pub(super) fn released(world: &World, holder: &HolderId, called: u64) {
     if is_by_task(world, holder) {
         return;
@@ -106,8 +110,8 @@ fn is_by_task(world: &World, holder: &HolderId) -> bool {
     world.execution_is(holder, |row| !row.story.is_own())
 }
 
-/// The work of `holder` has succeeded: its container exited with 0 before it was ordered to stop, or
-/// the release of its states or of its process was answered.
+/// Notes that the work of `holder` has succeeded: its container exited with 0 before it was ordered
+/// to stop, or the release of its states or of its process was answered.
 pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     let evicted = locked(&world.audit).evictions.contains(holder);
     let mut witness = locked(&world.witness);
@@ -151,14 +155,14 @@ pub(crate) fn succeeded(world: &World, holder: &HolderId) {
     }
 }
 
-/// Whether `holder` is a workflow of a user's own whose release was never answered: its states had
+/// Returns whether `holder` is a user's workflow whose release was never answered. Its states had
 /// come to their end, and nothing else can show that.
 fn was_cut_off(world: &World, holder: &HolderId) -> bool {
     let own = world.execution_is(holder, |row| row.story.is_own());
     own && world.run_is(holder, |run| !run.released)
 }
 
-/// Whether `holder` is a workflow of a user's own that was redriven: it may release, late, what it
+/// Returns whether `holder` is a user's workflow that was redriven. It may release, late, what it
 /// had done before its key went to another run.
 fn was_redriven(world: &World, holder: &HolderId) -> bool {
     world.execution_is(holder, |row| row.story.is_own() && row.redriven.is_some())

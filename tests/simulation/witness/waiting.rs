@@ -1,6 +1,5 @@
-//! No run waits while a permit is free, and no lease lapses by itself.
-//!
-//! The lease of a run that is well does not lapse while nothing goes wrong.
+//! No run waits while a permit is free, and no lease of a run that is well lapses while nothing
+//! goes wrong.
 //!
 //! After everything has come to its end, nothing is left that nothing will use.
 
@@ -14,8 +13,8 @@ use lockstep::domain::{CLOCK_SKEW, DEAD_AFTER, HolderId, LockKey, Mode};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// For how long a permit may be free while a run waits, in milliseconds: the sweep starts every
-/// minute, and what it begins takes some calls.
+/// How long a permit may be free while a run waits, in milliseconds: the sweep starts every minute,
+/// and what it begins takes some calls.
 pub(crate) const BOUND: u64 = 60_000 + 30_000;
 
 /// How long after the last fault the bound holds, in milliseconds: an event may be that late, and
@@ -25,23 +24,24 @@ pub(super) const SETTLED: u64 = 90_000 + 60_000 + 120_000;
 /// Time between two checks by the witness, in milliseconds.
 const CHECK_EVERY: u64 = 10_000;
 
-/// What there is of a lock at one moment.
+/// The claims to a lock at one moment.
 #[derive(Debug)]
 struct Claims {
     /// Runs that hold or may still hold a permit.
     users: Vec<HolderId>,
     /// Runs that have a place in the queue.
     waiters: Vec<HolderId>,
-    /// The fewest permits that a waiter asks for; as many as there are users if one asks for another capacity than theirs.
+    /// The fewest permits that a waiter asks for; the number of users, if a waiter asks for other
+    /// permits than they do.
     permits: usize,
-    /// When the rest of the lock after its last grant is over, in epoch milliseconds.
+    /// When the rest of the lock after its last grant ends, in epoch milliseconds.
     rested_at: u64,
-    /// A waiter whose run key a process holds. Whether it leaves the key free is not known before its lease
-    /// is over.
+    /// A waiter whose run key a process holds. Until the lease of the process is over, it is
+    /// unknown whether the key becomes free.
     of_held_key: Option<HolderId>,
 }
 
-/// Checks the locks as long as the world lasts.
+/// Checks the locks until the world ends.
 pub(crate) async fn watch(world: Arc<World>, locks: Vec<LockKey>) {
     loop {
         world.sleep(CHECK_EVERY).await;
@@ -92,7 +92,8 @@ fn check(world: &World, lock: &LockKey) {
     }
     let since = *witness.idle_since.entry(lock.clone()).or_insert(now);
     drop(witness);
-    // A grant between two checks has let one in, and the next had to wait for the rest after it.
+    // A grant between two checks has let one waiter in, and the next had to wait for the rest after
+    // it.
     let since = since.max(found.rested_at);
     if now - since > BOUND {
         let seconds = (now - since) / 1000;
@@ -103,13 +104,13 @@ fn check(world: &World, lock: &LockKey) {
     }
 }
 
-/// An operator has closed the lock, or has to check it.
+/// Returns whether an operator has closed the lock, or has to check it.
 fn is_closed(world: &World, lock: &LockKey) -> bool {
     let record = world.store.items(lock).record;
     record.is_some_and(|record| record.gate.mode != Mode::Open)
 }
 
-/// Who uses `lock` and who waits for it.
+/// Returns the users and the waiters of `lock`.
 fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault: u64) -> Claims {
     let of_lock = |(_, run): &(&HolderId, &RunFacts)| run.terms.lock == *lock;
     let runs = || witness.runs.iter().filter(of_lock);
@@ -131,12 +132,13 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
             .as_ref()
             .is_some_and(|key| held.contains(&key))
     };
-    // A process that waits is no waiter by what is seen of executions, nor is an execution that has ended, whose event
-    // may be lost. Others wait behind both.
+    // A process that waits does not count as a waiter here, and neither does an execution that has
+    // ended and whose event may be lost. Others wait behind both.
     let has_place = |(_, run): &(&HolderId, &RunFacts)| run.queued.is_some() || run.died_waiting;
     let of_held_key = runs().filter(has_place).find(|(_, run)| is_held(run));
-    // A run that asks for another capacity than a holder waits until no run holds the lock, and others wait behind it.
-    // Among users of several capacities, those that hold the lock are not known.
+    // A run that asks for other permits than a holder waits until no run holds the lock, and others
+    // wait behind it. Among users with different permits, it is unknown which of them hold the
+    // lock.
     let of = |runs: &[(&HolderId, &RunFacts)]| -> BTreeSet<_> {
         runs.iter().map(|(_, run)| run.terms.permits).collect()
     };
@@ -153,7 +155,7 @@ fn claims(cloud: &Cloud, witness: &Witness, lock: &LockKey, now: u64, last_fault
     }
 }
 
-/// Whether a run holds a permit, or did until a moment ago as far as anybody could know.
+/// Returns whether a run holds a permit, or did until a moment ago as far as anybody could know.
 fn uses(cloud: &Cloud, holder: &HolderId, run: &RunFacts, now: u64, last_fault: u64) -> bool {
     if run.grant.is_none() {
         return false;
@@ -167,12 +169,13 @@ fn uses(cloud: &Cloud, holder: &HolderId, run: &RunFacts, now: u64, last_fault: 
             let unseen = row.ended.is_some_and(|(at, _)| at <= last_fault) && in_lease;
             ends || (!run.gone && (row.ended.is_none() || unseen))
         }
-        // A process that dies, or is over its time, keeps its permit until its lease is over.
+        // A process that dies, or exceeds its time, keeps its permit until its lease is over.
         None => !run.released && in_lease,
     }
 }
 
-/// A run whose execution works under a grant, and whose lease is over by what it was answered.
+/// Returns a run whose execution works under a grant, and whose lease is over by the answers that
+/// it got.
 pub(super) fn lapsed<'a>(
     cloud: &Cloud,
     witness: &'a Witness,
@@ -186,7 +189,7 @@ pub(super) fn lapsed<'a>(
             row.ended.is_none() && row.redriven.is_none_or(|at| run.answered > at)
         });
         let has_grant = run.grant.is_some() && !run.gone && !waits_again(run);
-        // Its heartbeat state has ended with its permit, while something went wrong.
+        // Its heartbeat state has ended together with its permit, while something went wrong.
         let yielded = run.terms.policy == "yield" && run.lease_until < settled;
         works && has_grant && !yielded && !run.has_lease(now) && !run.is_over_time(now)
     };
@@ -194,8 +197,8 @@ pub(super) fn lapsed<'a>(
     Some((holder, now - run.lease_until))
 }
 
-/// Whether it has a place in the queue that it asked for after its grant: it was evicted before it had
-/// confirmed that.
+/// Returns whether the run has a place in the queue that it asked for after its grant: it was
+/// evicted before it had confirmed the grant.
 fn waits_again(run: &RunFacts) -> bool {
     let since = run.grant.map(|(_, granted)| granted);
     run.queued.is_some() && run.asked_last > since

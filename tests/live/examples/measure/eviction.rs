@@ -32,7 +32,7 @@ pub(crate) async fn measure(stack: &Stack, rounds: usize, folder: &Path) {
     measurement.write(folder);
 }
 
-/// Milliseconds from the call to SIGTERM, and to the answer.
+/// Evicts a working run. Returns the milliseconds from the call to SIGTERM, and to the answer.
 async fn evict(stack: &Stack) -> (f64, f64) {
     let lock = unique("eviction");
     let input = stack

@@ -1,4 +1,4 @@
-//! How long a permit lies idle between two runs: woken from the queue, and polling.
+//! How long a permit is free between two runs: the next one is woken from the queue, or polls.
 
 use crate::{load, millis, progress};
 use lockstep_live::results::Measurement;
@@ -21,7 +21,8 @@ pub(crate) async fn measure(stack: &Stack, rounds: usize, folder: &Path) {
     // The first round starts the functions, and does not count.
     for round in 0..=rounds {
         progress("hand-over", round, rounds);
-        // Spread over the three seconds of a poll: when a run ends is chance.
+        // The releases are spread over the three seconds of a poll, because a run ends at any
+        // moment of it.
         let held = 1000 + 3000 * round as u64 / rounds as u64;
         let samples = (
             hand_over(stack, &queueing, Turn::Queue, held).await,
@@ -42,7 +43,8 @@ pub(crate) async fn measure(stack: &Stack, rounds: usize, folder: &Path) {
     measurement.write(folder);
 }
 
-/// One holder, one waiter. Milliseconds from the release of the first to the work of the second.
+/// Hands a permit from one holder to one waiter. Returns the milliseconds from the release of the
+/// first to the work of the second.
 async fn hand_over(stack: &Stack, machine: &str, turn: Turn, held: u64) -> f64 {
     let (functions, lock) = (stack.functions(), unique("hand-over"));
     let ask = json!({ "lock": lock, "holder": "first" });

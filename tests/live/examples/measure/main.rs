@@ -64,7 +64,7 @@ async fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What is to be measured; none when only help is wanted.
+/// Returns what has to be measured; `None` if only help is wanted.
 fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
     let (mut results, mut check, mut rounds, mut measurements) = (None, false, None, Vec::new());
     while let Some(argument) = given.next() {
@@ -106,18 +106,18 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<Arguments
     }))
 }
 
-/// One line of progress; round 0 is one that does not count.
+/// Prints one line of progress. Round 0 does not count.
 fn progress(what: &str, round: usize, rounds: usize) {
     eprintln!("{what}: {round} of {rounds}");
 }
 
-/// The load of the machine, for the note of a measurement.
+/// Returns the load of the machine, for the note of a measurement.
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
-/// Milliseconds from `since` to `end`, as a sample.
+/// Returns the milliseconds from `since` to `end`, as a sample.
 fn millis(since: u64, end: u64) -> f64 {
     end.saturating_sub(since) as f64
 }

@@ -1,4 +1,4 @@
-//! How long a lock lies idle after each kind of death.
+//! How long a lock is free after each kind of death.
 
 use crate::{load, progress};
 use futures_util::future::join_all;
@@ -32,7 +32,7 @@ enum Death {
 }
 
 impl Death {
-    /// Those that are played one after the other.
+    /// The deaths that are played one after the other.
     const IN_TURN: [Self; 7] = [
         Self::Success,
         Self::Aborted,
@@ -56,9 +56,9 @@ impl Death {
         }
     }
 
-    /// The batch that comes to this end.
+    /// Returns the batch that comes to this end.
     fn batch(self, input: BatchInput) -> BatchInput {
-        // Long enough for the next run to wait.
+        // Long enough for the next run to enter the queue.
         const SHORT: f64 = 5.0;
         match self {
             Self::Success | Self::ReleaseFails => input.seconds(SHORT),
@@ -84,7 +84,7 @@ pub(crate) async fn measure(stack: &Stack, rounds: usize, folder: &Path) {
         |definition: &mut serde_json::Value| definition["TimeoutSeconds"] = TIMEOUT_SECONDS.into();
     let limited = stack.changed_machine(limit).await;
     let mut samples = Death::IN_TURN.map(|death| (death, Vec::new())).to_vec();
-    // Starts the functions.
+    // These rounds start the functions, and do not count.
     for death in [Death::Success, Death::Aborted] {
         recover(stack, death, machine, 0).await;
     }
@@ -122,7 +122,7 @@ pub(crate) async fn measure(stack: &Stack, rounds: usize, folder: &Path) {
     measurement.write(folder);
 }
 
-/// Lets a run die after `delay`, and the next one run.
+/// Lets a run die after `delay`, and the next one run. Returns the times.
 async fn recover(stack: &Stack, death: Death, machine: &str, delay: u64) -> Sample {
     let lock = unique("recovery");
     let input = stack.batch_input(&lock).seconds(0.3);
@@ -130,7 +130,7 @@ async fn recover(stack: &Stack, death: Death, machine: &str, delay: u64) -> Samp
         stack.drop_events(&lock).await;
     }
     if death == Death::ReleaseFails {
-        // An error that is not tried again stands for one that outlasts all retries.
+        // The error is one that no state retries. It stands for an error that outlasts all retries.
         let release = stack.output("ReleaseLockFunctionArn");
         let denied = Failure::Named("Lockstep.Denied");
         stack.fail_next(release, 1, denied, &lock).await;
@@ -154,7 +154,7 @@ async fn recover(stack: &Stack, death: Death, machine: &str, delay: u64) -> Samp
     }
 }
 
-/// Brings the death about. Returns when it was, in epoch milliseconds.
+/// Causes the death. Returns when it was, in epoch milliseconds.
 async fn strike(stack: &Stack, death: Death, run: &AtWork) -> u64 {
     match death {
         Death::Aborted | Death::Silent => stack.abort(&run.arn).await,

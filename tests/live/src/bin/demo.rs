@@ -47,7 +47,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The folder for the pictures; none when only help is wanted.
+/// Returns the folder for the pictures; `None` if only help is wanted.
 fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<PathBuf>, String> {
     let mut out = lockstep_live::repository().join("target/demo");
     while let Some(argument) = given.next() {
@@ -60,7 +60,7 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<Option<PathBuf>,
     Ok(Some(out))
 }
 
-/// Whether all came out as it should.
+/// Plays the demo. Returns whether all came out as it should.
 async fn demo(out: &Path) -> Result<bool, String> {
     let stack = Stack::connect().await?;
     // A name of its own, so that the demo can run again on the same stack.

@@ -1,7 +1,7 @@
 use super::{Container, Expected, Stop, Violation};
 
-/// A container of lock `nightly` under `token`, whose holder is named after it; it runs from
-/// `started` to `ended` and exits with 0.
+/// Returns a container of the lock `nightly` under `token`, whose holder is named after the token.
+/// It runs from `started` to `ended` and exits with 0.
 fn container(token: u64, started: u64, ended: u64) -> Container {
     Container {
         task: format!("task-{token}-{started}"),

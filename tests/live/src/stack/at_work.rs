@@ -18,7 +18,7 @@ pub async fn at_work(stack: &Stack, input: &BatchInput) -> AtWork {
     at_work_of(stack, stack.output("ExclusiveRunStateMachineArn"), input).await
 }
 
-/// The same by another state machine than the deployed one.
+/// Starts the first run of a lock by another state machine than the deployed one.
 pub async fn at_work_of(stack: &Stack, machine: &str, input: &BatchInput) -> AtWork {
     let arn = stack.start_machine(machine, input.json()).await;
     let records = stack.wait_for(input.lock(), Event::Start, 1, 60).await;
@@ -31,7 +31,7 @@ pub async fn at_work_of(stack: &Stack, machine: &str, input: &BatchInput) -> AtW
     }
 }
 
-/// Starts a run that waits, and waits until it is the one that makes `count` in the queue.
+/// Starts a run that waits, and waits until `count` runs are in the queue. Returns its ARN.
 pub async fn in_queue(stack: &Stack, input: &BatchInput, count: usize) -> String {
     let arn = stack.start(&input.clone().queued()).await;
     stack.wait_waiting(input.lock(), count, 20).await;
@@ -39,10 +39,10 @@ pub async fn in_queue(stack: &Stack, input: &BatchInput, count: usize) -> String
 }
 
 impl Stack {
-    /// When the container of the execution `arn` began to work under `lock`.
+    /// Returns when the container of the execution `arn` began to work under `lock`.
     ///
     /// # Panics
-    /// When it has none.
+    /// If the execution has no container.
     pub async fn container_start(&self, lock: &str, arn: &str) -> u64 {
         let records = self.records(lock).await;
         let runs = runs(&records);

@@ -14,7 +14,8 @@ struct Output {
 }
 
 impl Stack {
-    /// `sam deploy` of `infra/examples/TEMPLATE` as stack `name`, with parameters. Returns the outputs of the stack.
+    /// Deploys `infra/examples/TEMPLATE` as the stack `name` by `sam deploy`, with parameters.
+    /// Returns the outputs of the stack.
     pub async fn deploy_example(
         &self,
         template: &str,

@@ -1,29 +1,30 @@
-//! ECS tasks: started and seen beside Lockstep, and the ends of containers that could not tell it: killed,
-//! out of memory, lost.
+//! ECS tasks, started and described past Lockstep, and the ends of containers that could not report
+//! them: killed, out of memory, lost.
 
 use super::{BatchInput, Stack, until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl Stack {
-    /// The task as ECS describes it, by its id or ARN.
+    /// Returns the task as ECS describes it, by its id or ARN.
     pub async fn task(&self, task: &str) -> Value {
         let ask = json!({ "cluster": self.fixture("ClusterArn"), "tasks": [task] });
         let target = "AmazonEC2ContainerServiceV20141113.DescribeTasks";
         self.call("ecs", target, ask).await["tasks"][0].clone()
     }
 
-    /// When a task became STOPPED (`stoppedAt`), in epoch milliseconds: after the end of its containers.
+    /// Returns when a task became STOPPED (`stoppedAt`), in epoch milliseconds: after the end of
+    /// its containers.
     ///
     /// # Panics
-    /// When it is not stopped.
+    /// If the task is not stopped.
     pub async fn task_stopped_at(&self, task: &str) -> u64 {
         let task = self.task(task).await;
         let seconds = task["stoppedAt"].as_f64().expect("a stopped task");
         (seconds * 1000.0).round() as u64
     }
 
-    /// StopTask, from outside.
+    /// Stops a task by StopTask, from outside.
     pub async fn stop_task(&self, task: &str) {
         let cluster = self.fixture("ClusterArn");
         let ask = json!({ "cluster": cluster, "task": task, "reason": "scaled in" });
@@ -31,7 +32,7 @@ impl Stack {
         self.call("ecs", target, ask).await;
     }
 
-    /// When the containers of a stopped task ended, in epoch milliseconds.
+    /// Returns when the containers of a stopped task ended, in epoch milliseconds.
     pub async fn stopped_at(&self, task: &str) -> Option<u64> {
         let response = self.task(task).await;
         if response["lastStatus"] != "STOPPED" {
@@ -48,7 +49,7 @@ impl Stack {
         assert!(self.try_kill_container(task).await, "{task} has ended");
     }
 
-    /// The same of a task that may have ended. Whether its container was killed.
+    /// Kills the first container of a task that may have ended. Returns whether it was killed.
     pub async fn try_kill_container(&self, task: &str) -> bool {
         let described = self.task(task).await;
         let Some(id) = described["containers"][0]["runtimeId"].as_str() else {
@@ -68,8 +69,8 @@ impl Stack {
 }
 
 impl Stack {
-    /// The ECS tasks whose description mentions `text`, ended ones too. A task that ends between the two lists is in
-    /// both; the later description counts.
+    /// Returns the ECS tasks whose description mentions `text`, also ended ones. A task that ends
+    /// between the two lists is in both; the later description counts.
     pub async fn tasks(&self, text: &str) -> Vec<Value> {
         let cluster = self.fixture("ClusterArn");
         let mut found = BTreeMap::new();
@@ -96,7 +97,7 @@ impl Stack {
         found.into_values().collect()
     }
 
-    /// Starts one more task in `group`, with the variables of the batch of `input`: as a workflow
+    /// Starts one more task in `group` with the variables of the batch of `input`, as a workflow
     /// does whose task no state waits for. Returns its ARN.
     pub async fn start_stray(&self, group: &str, input: &BatchInput) -> String {
         let container = &input.json()["work"]["runTask"]["Overrides"]["ContainerOverrides"][0];
@@ -120,14 +121,14 @@ impl Stack {
             .to_owned()
     }
 
-    /// Waits until a task runs or has stopped.
+    /// Waits until a task has this status.
     pub async fn wait_task(&self, task: &str, status: &str, seconds: u64) {
         let what = format!("{status} of {task}");
         let is_reached = async || self.task(task).await["lastStatus"] == status;
         until(&what, seconds, is_reached).await;
     }
 
-    /// A call of the ECS API.
+    /// Calls the ECS API.
     pub async fn ecs(&self, action: &str, body: &Value) -> Value {
         let target = format!("AmazonEC2ContainerServiceV20141113.{action}");
         self.call("ecs", &target, body.clone()).await

@@ -1,5 +1,5 @@
-//! Lockstep's own events, as a rule of a user's would deliver them to a queue, and the messages that a
-//! subscriber of the stack's topic gets.
+//! Lockstep's own events, as a user's rule would deliver them to a queue, and the messages that a
+//! subscriber of the stack's topics gets.
 
 use super::{Stack, deadline, now, unique};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub struct Feed {
 }
 
 impl Stack {
-    /// From now on: the events about `lock`.
+    /// Returns a queue that gets the events about `lock` from now on.
     pub async fn feed(&self, lock: &str) -> Feed {
         let (name, url) = self.queue("feed").await;
         let pattern = json!({ "source": ["lockstep"], "detail": { "lock": [lock] } });
@@ -25,17 +25,19 @@ impl Stack {
         Feed { url, seen }
     }
 
-    /// From now on: what a subscriber of the topic of the alarms gets.
+    /// Returns a queue that gets what a subscriber of the alarms' topic gets from now on.
     pub async fn mailbox(&self) -> Feed {
         self.subscribed("AlarmTopicArn", "true").await
     }
 
-    /// From now on: what a subscriber of the topic of the mails gets, with `Subject` and `Message` as SNS sends them.
+    /// Returns a queue that gets what a subscriber of the mails' topic gets from now on, with
+    /// `Subject` and `Message` as SNS sends them.
     pub async fn mails(&self) -> Feed {
         self.subscribed("MailTopicArn", "false").await
     }
 
-    /// A queue that is subscribed to the topic of an output; `raw` leaves out the envelope of SNS.
+    /// Returns a queue that is subscribed to the topic of an output; `raw` leaves out the envelope
+    /// of SNS.
     async fn subscribed(&self, output: &str, raw: &str) -> Feed {
         let (name, url) = self.queue("mailbox").await;
         let arn = format!("arn:aws:sqs:us-east-1:000000000000:{name}");
@@ -58,7 +60,7 @@ impl Stack {
         Feed { url, seen }
     }
 
-    /// A queue: its name and its URL.
+    /// Creates a queue. Returns its name and its URL.
     async fn queue(&self, prefix: &str) -> (String, String) {
         let name = unique(prefix);
         let made = self
@@ -70,7 +72,7 @@ impl Stack {
 }
 
 impl Feed {
-    /// The first event of `detail_type`; waits for it.
+    /// Waits for the first event of `detail_type`, and returns its detail.
     pub async fn wait(&mut self, stack: &Stack, detail_type: &str, seconds: u64) -> Value {
         let deadline = deadline(seconds);
         loop {
@@ -89,13 +91,13 @@ impl Feed {
         }
     }
 
-    /// How many events of `detail_type` have arrived.
+    /// Returns how many events of `detail_type` have arrived.
     pub fn count(&self, detail_type: &str) -> usize {
         let kinds = self.seen.iter().map(|event| &event["detail-type"]);
         kinds.filter(|kind| *kind == detail_type).count()
     }
 
-    /// The messages about `lock`, once there are `count`, or after so many seconds.
+    /// Returns the messages about `lock`, once there are `count`, or after `seconds` seconds.
     pub async fn messages(
         &mut self,
         stack: &Stack,
@@ -107,7 +109,8 @@ impl Feed {
         self.first(stack, count, seconds, of_lock).await
     }
 
-    /// The mails whose title ends with the name of `lock`, once there are `count`, or after so many seconds.
+    /// Returns the mails whose title ends with the name of `lock`, once there are `count`, or after
+    /// `seconds` seconds.
     pub async fn mails(
         &mut self,
         stack: &Stack,
@@ -125,7 +128,7 @@ impl Feed {
         self.first(stack, count, seconds, of_lock).await
     }
 
-    /// What has arrived and fits, once there are `count`, or after so many seconds.
+    /// Returns what has arrived and fits, once there are `count`, or after `seconds` seconds.
     async fn first(
         &mut self,
         stack: &Stack,
@@ -143,7 +146,7 @@ impl Feed {
         }
     }
 
-    /// Takes what has arrived within a second.
+    /// Receives what arrives within a second.
     pub async fn receive(&mut self, stack: &Stack) {
         let ask = json!({ "QueueUrl": self.url, "WaitTimeSeconds": 1, "MaxNumberOfMessages": 10 });
         let got = stack.call("sqs", "AmazonSQS.ReceiveMessage", ask).await;

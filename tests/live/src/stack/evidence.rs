@@ -5,7 +5,7 @@ use crate::judge::{Container, Expected, Stop};
 use serde_json::Value;
 
 impl Stack {
-    /// The containers that were started under `lock`, once each of its tasks has stopped.
+    /// Returns the containers that were started under `lock`, once each of its tasks has stopped.
     pub async fn containers(&self, lock: &str, seconds: u64) -> Vec<Container> {
         let what = format!("end of every task of {lock}");
         let stopped = async || {
@@ -20,10 +20,10 @@ impl Stack {
         containers
     }
 
-    /// Judges the containers of `lock` by what the test `expected`.
+    /// Judges the containers of `lock` by what the test `expected`, and returns them.
     ///
     /// # Panics
-    /// When they break a rule.
+    /// If they break a rule.
     pub async fn judge(&self, lock: &str, expected: &Expected) -> Vec<Container> {
         let containers = self.containers(lock, 60).await;
         let found = expected.violations(&containers);
@@ -34,7 +34,7 @@ impl Stack {
     }
 }
 
-/// The container of a task that has stopped; none when it has never run.
+/// Returns the container of a task that has stopped; `None` if it never ran.
 fn container(task: &Value, records: &[Record]) -> Option<Container> {
     let arn = task["taskArn"].as_str()?;
     let id = arn.rsplit('/').next()?.to_owned();
@@ -63,7 +63,7 @@ fn container(task: &Value, records: &[Record]) -> Option<Container> {
     })
 }
 
-/// The order that ended a task, if it came before the end of its container.
+/// Returns the order that ended a task, if it came before the end of its container.
 fn stop(task: &Value, ended: Option<u64>) -> Option<Stop> {
     let at = millis(&task["stoppingAt"])?;
     let ordered = task["stopCode"] != "EssentialContainerExited";
@@ -74,7 +74,7 @@ fn stop(task: &Value, ended: Option<u64>) -> Option<Stop> {
     })
 }
 
-/// A time of ECS, in epoch milliseconds.
+/// Returns a time of ECS, in epoch milliseconds.
 fn millis(time: &Value) -> Option<u64> {
     let seconds = time.as_f64()?;
     Some((seconds * 1000.0).round() as u64)

@@ -33,30 +33,30 @@ pub struct FunctionError {
 }
 
 impl Ended {
-    /// The batch ran and succeeded: its task is in the output.
+    /// Returns whether the batch ran and succeeded: its task is in the output.
     pub fn ran(&self) -> bool {
         self.status == "SUCCEEDED" && self.output["TaskArn"].is_string()
     }
 
-    /// The execution succeeded with an output that is no answer of exclusive-run: that of a workflow
-    /// without a task.
+    /// Returns whether the execution succeeded with an output that is no answer of exclusive-run:
+    /// that of a workflow without a task.
     pub fn worked(&self) -> bool {
         self.status == "SUCCEEDED" && self.answer().is_empty()
     }
 
-    /// `skipped`, `duplicate`, or nothing.
+    /// Returns the answer of exclusive-run, such as `skipped` or `duplicate`, or an empty text.
     pub fn answer(&self) -> &str {
         self.output["status"].as_str().unwrap_or_default()
     }
 
-    /// How long it took.
+    /// Returns how many milliseconds it took.
     pub fn millis(&self) -> u64 {
         self.stopped.saturating_sub(self.started)
     }
 }
 
 impl Stack {
-    /// Starts an exclusive run; answers its ARN.
+    /// Starts an exclusive run, and returns its ARN.
     pub async fn start(&self, input: &BatchInput) -> String {
         let machine = self.output("ExclusiveRunStateMachineArn");
         self.start_machine(machine, input.json()).await
@@ -64,7 +64,7 @@ impl Stack {
 
     /// Starts an execution of any state machine.
     pub async fn start_machine(&self, machine: &str, input: &Value) -> String {
-        // With a name of its own a start that is sent again begins no second execution.
+        // A start with a name of its own that is sent again begins no second execution.
         let name = unique("e2e");
         let start = self.sfn.start_execution().state_machine_arn(machine);
         let start = start.name(name).input(input.to_string()).send().await;
@@ -99,7 +99,7 @@ impl Stack {
         arns
     }
 
-    /// Waits for an execution's end, at most `seconds`.
+    /// Waits for an execution's end, for at most `seconds`.
     pub async fn wait(&self, arn: &str, seconds: u64) -> Ended {
         self.wait_until(arn, deadline(seconds)).await
     }
@@ -114,7 +114,7 @@ impl Stack {
         }
     }
 
-    /// How an execution ended; none while it runs.
+    /// Returns how an execution ended; `None` while it runs.
     pub async fn ended(&self, arn: &str) -> Option<Ended> {
         let describe = self.sfn.describe_execution().execution_arn(arn);
         let described = describe.send().await.expect("an execution's description");
@@ -160,7 +160,7 @@ impl Stack {
     /// Aborts an execution, unless it has ended by itself.
     pub async fn abort_if_running(&self, arn: &str) {
         let stop = self.sfn.stop_execution().execution_arn(arn);
-        // An execution that has ended refuses, which is as good.
+        // An execution that has ended refuses the stop, which is as good.
         let _ended = stop.send().await;
     }
 
@@ -170,7 +170,7 @@ impl Stack {
         redrive.send().await.expect("an execution is redriven");
     }
 
-    /// The events of an execution's history.
+    /// Returns the events of an execution's history.
     pub async fn history(&self, arn: &str) -> Vec<HistoryEvent> {
         let ask = self.sfn.get_execution_history().execution_arn(arn);
         let pages = ask.into_paginator().items().send();
@@ -181,7 +181,7 @@ impl Stack {
     /// Calls a function, by its ARN.
     ///
     /// # Errors
-    /// What the function failed with.
+    /// The error that the function failed with.
     pub async fn invoke(&self, function: &str, event: &Value) -> Result<Value, FunctionError> {
         let path = format!("/2015-03-31/functions/{function}/invocations");
         let headers = [("Content-Type", "application/json")];

@@ -1,8 +1,7 @@
-//! Faults on order: what may happen on AWS at any time, made to happen by a test.
+//! Faults on order: what may happen on AWS at any time, caused by a test.
 //!
-//! The emulator of the local stack takes the orders, see `tests/stack/README.md`. The functions
-//! are shared by all tests, so an order can be narrowed to what mentions a text, such as the
-//! test's own lock.
+//! The emulator of the local stack takes the orders; see `tests/stack/README.md`. All tests share
+//! the functions, so an order can be narrowed to what mentions a text, such as the test's own lock.
 
 use super::{Stack, deadline, json_api, now, pause};
 use serde::Deserialize;
@@ -13,7 +12,7 @@ const PATH: &str = "/_lockstack/faults";
 /// How an invocation fails on order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Lambda refuses it: `TooManyRequestsException`.
+    /// Lambda refuses the invocation: `TooManyRequestsException`.
     Throttle,
     /// Lambda itself fails: `ServiceException`.
     Service,
@@ -39,7 +38,7 @@ impl Failure {
 pub struct Fired {
     /// `kill`, `fail`, `events`, or the name of a habit.
     pub fault: String,
-    /// The function that it struck; empty for events.
+    /// The function that the fault struck; empty for events.
     #[serde(default)]
     pub function: String,
     /// What the order was narrowed to.
@@ -51,10 +50,10 @@ pub struct Fired {
 }
 
 impl Stack {
-    /// Kills `function`, by its ARN, right after its next committed `operation` (for example
-    /// `TransactWriteItems`; `write` is any that writes) whose request mentions `text`, before the
-    /// function sees the answer.
-    /// The invocation fails with `Runtime.ExitError`.
+    /// Kills `function`, by its ARN, right after its next committed `operation` whose request
+    /// mentions `text`, before the function gets the answer. An operation is for example
+    /// `TransactWriteItems`; `write` is any that writes. The invocation fails with
+    /// `Runtime.ExitError`.
     pub async fn kill_after(&self, function: &str, operation: &str, text: &str) {
         let order = json!({ "kill": function, "after": operation, "mentioning": text });
         self.order(order).await;
@@ -67,7 +66,7 @@ impl Stack {
         self.order(order).await;
     }
 
-    /// Fails all invocations of `function` for so many seconds whose event mentions `text`.
+    /// Fails all invocations of `function` whose event mentions `text`, for `seconds` seconds.
     pub async fn fail_for(&self, function: &str, seconds: u32, failure: Failure, text: &str) {
         let with = failure.name();
         let order =
@@ -76,7 +75,7 @@ impl Stack {
     }
 
     /// Drops the events of ECS and Step Functions that mention `text`, until `deliver_events`.
-    /// Schedules go on.
+    /// Schedules still fire.
     pub async fn drop_events(&self, text: &str) {
         let order = json!({ "events": "off", "mentioning": text });
         self.order(order).await;
@@ -88,13 +87,13 @@ impl Stack {
         self.order(order).await;
     }
 
-    /// Fires the `rate` rules that are named so or have this function, by its ARN, as a target:
-    /// within a second, instead of within their interval.
+    /// Fires the `rate` rules that have this name, or this function (by its ARN) as a target,
+    /// within a second instead of within their interval.
     pub async fn fire_schedule(&self, rule_or_function: &str) {
         self.order(json!({ "fire": rule_or_function })).await;
     }
 
-    /// The faults that happened, oldest first.
+    /// Returns the faults that happened, oldest first.
     pub async fn fired(&self) -> Vec<Fired> {
         let response = self.faults("GET", Value::Null).await;
         serde_json::from_value(response["fired"].clone()).expect("a list of faults")
@@ -114,7 +113,7 @@ impl Stack {
         }
     }
 
-    /// Forgets all orders and what happened, those of other tests too.
+    /// Removes all orders and the record of what happened, also those of other tests.
     pub async fn clear_faults(&self) {
         self.faults("DELETE", Value::Null).await;
     }

@@ -1,7 +1,7 @@
-//! Habits of AWS that a test switches on: each lasts until it is switched off.
+//! Habits of AWS that a test switches on. Each lasts until it is switched off.
 //!
-//! The emulator of the local stack has them, see `tests/stack/README.md`. Each is narrowed to
-//! what mentions a text, such as the test's own lock.
+//! The emulator of the local stack has them; see `tests/stack/README.md`. Each is narrowed to what
+//! mentions a text, such as the test's own lock.
 
 use super::Stack;
 use serde_json::{Value, json};
@@ -9,21 +9,22 @@ use serde_json::{Value, json};
 /// What AWS may do at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
-    /// A task is DEPROVISIONING for so many seconds after its containers ended, then STOPPED.
+    /// A task is DEPROVISIONING for this many seconds after its containers ended, and then STOPPED.
     StoppedLate(u32),
     /// A `.sync` state that times out does not stop its task.
     SyncTimeoutStopsNothing,
-    /// DescribeExecution, ListTasks and DescribeTasks show the state of so many seconds ago.
+    /// DescribeExecution, ListTasks and DescribeTasks show the state of this many seconds ago.
     DescribeLags(u32),
-    /// The answer of StartExecution is lost, and Step Functions repeats the call so many seconds later.
+    /// The answer of StartExecution is lost, and Step Functions repeats the call this many seconds
+    /// later.
     StartAnswerLost(u32),
     /// A state's RunTask fails with this error of ECS, after it has started its task or, with `false`, before.
     RunTaskFails(&'static str, bool),
     /// RunTask starts no task, and gives this reason in its `failures`.
     RunTaskPlacesNothing(&'static str),
-    /// A call of Step Functions or ECS takes so many seconds longer.
+    /// This call of Step Functions or ECS takes this many seconds longer.
     Slow(&'static str, u32),
-    /// The functions' requests to the table fail so for at most so many seconds.
+    /// The functions' requests to the table get this answer for at most this many seconds.
     TableAway(TableAnswer, u32),
 }
 
@@ -39,7 +40,7 @@ pub enum TableAnswer {
 }
 
 impl Habit {
-    /// Late stops, time-outs that stop nothing and lagging reads, all at once.
+    /// Returns late stops, time-outs that stop nothing and lagging reads.
     pub const fn degraded() -> [Self; 3] {
         [
             Self::StoppedLate(5),

@@ -29,19 +29,19 @@ impl BatchInput {
         }))
     }
 
-    /// How long the batch works; it also takes about a second to start.
+    /// Sets how long the batch works. It also takes about a second to start.
     #[must_use]
     pub fn seconds(self, seconds: f64) -> Self {
         self.env("BATCH_SECONDS", &seconds.to_string())
     }
 
-    /// The batch's exit code.
+    /// Sets the batch's exit code.
     #[must_use]
     pub fn exit(self, code: u8) -> Self {
         self.env("BATCH_EXIT", &code.to_string())
     }
 
-    /// One variable that the caller gives to the container.
+    /// Adds a variable that the caller gives to the container.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         let own = &mut self.run_task()["Overrides"]["ContainerOverrides"][0];
@@ -51,34 +51,35 @@ impl BatchInput {
         self
     }
 
-    /// A field of the input itself, such as `leaseSeconds`.
+    /// Sets a field of the input itself, such as `leaseSeconds`.
     #[must_use]
     pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.fields().insert(field.into(), value.into());
         self
     }
 
-    /// The input without a field.
+    /// Removes a field of the input.
     #[must_use]
     pub fn without(mut self, field: &str) -> Self {
         self.fields().remove(field);
         self
     }
 
-    /// A lease of three seconds, renewed every second: the shortest there is. It stays as short.
+    /// Sets the shortest lease, of three seconds, with a heartbeat every second that does not
+    /// become less frequent.
     #[must_use]
     pub fn short_lease(self) -> Self {
         let lease = self.with("leaseSeconds", 3).with("heartbeatSeconds", 1);
         lease.with("maxHeartbeatSeconds", 1)
     }
 
-    /// It waits for its turn where the lock is held.
+    /// Makes the run wait for its turn if the lock is held.
     #[must_use]
     pub fn queued(self) -> Self {
         self.with("overlap", "queue")
     }
 
-    /// The same batch as the work of a workflow of the user's ([`super::Stack::guarded_machine`]).
+    /// Returns the same batch as the work of a user's workflow ([`super::Stack::guarded_machine`]).
     #[must_use]
     pub fn in_workflow(mut self, machine: &str) -> Self {
         let run = self.run_task().take();
@@ -92,18 +93,18 @@ impl BatchInput {
         )
     }
 
-    /// The lock.
+    /// Returns the lock.
     #[must_use]
     pub fn lock(&self) -> &str {
         self.0["lock"].as_str().unwrap_or_default()
     }
 
-    /// The arguments of ecs:runTask.
+    /// Returns the arguments of ecs:runTask.
     pub fn run_task(&mut self) -> &mut Value {
         &mut self.0["work"]["runTask"]
     }
 
-    /// The input as JSON.
+    /// Returns the input as JSON.
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.0

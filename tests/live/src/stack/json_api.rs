@@ -20,22 +20,22 @@ pub struct Reply {
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body; null when it is empty.
+    /// The body; null if it is empty.
     pub body: Value,
 }
 
 impl Reply {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-/// A call of an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`. Like
-/// AWS's own clients it repeats a call that meets an internal error, twice.
+/// Calls an API that speaks JSON with a target, such as `Logs_20140328.FilterLogEvents`. Like AWS's
+/// own clients, it repeats a call up to two times after an internal error.
 ///
 /// # Panics
-/// When the answer is another error.
+/// If the answer is another error.
 pub async fn call(endpoint: &str, service: &str, target: &str, body: &Value) -> Value {
     let content = "application/x-amz-json-1.1";
     let headers = [("X-Amz-Target", target), ("Content-Type", content)];
@@ -55,7 +55,7 @@ pub async fn call(endpoint: &str, service: &str, target: &str, body: &Value) -> 
 /// Sends one request and reads its answer.
 ///
 /// # Panics
-/// When there is none.
+/// If there is no answer.
 pub async fn send(
     endpoint: &str,
     service: &str,

@@ -1,5 +1,5 @@
-//! Small workflows of a user's own, whose work costs nothing: what is measured is the lock. And copies of
-//! the deployed functions that reach the table over a wire which counts requests.
+//! Small workflows of a user's own, whose work costs nothing, so that a measurement shows the lock.
+//! Copies of the deployed functions that reach the table over a wire that counts requests.
 
 use super::{Stack, unique};
 use crate::wire::Wire;
@@ -15,12 +15,12 @@ pub struct Functions {
     pub release: String,
 }
 
-/// How a workflow comes to its turn.
+/// How a workflow gets its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It waits in the queue until it is woken.
     Queue,
-    /// It goes without.
+    /// It ends without its work.
     Skip,
     /// It asks every three seconds.
     Poll,
@@ -40,7 +40,7 @@ const BUSY: [&str; 7] = [
 ];
 
 impl Stack {
-    /// The deployed functions.
+    /// Returns the deployed functions.
     pub fn functions(&self) -> Functions {
         Functions {
             acquire: self.output("AcquireLockFunctionArn").to_owned(),
@@ -53,7 +53,7 @@ impl Stack {
         self.machine(&definition(functions, turn)).await
     }
 
-    /// Creates exclusive-run once more, as it is deployed, after `change` of its definition.
+    /// Creates exclusive-run once more, as it is deployed, after `change` to its definition.
     pub async fn changed_machine(&self, change: impl FnOnce(&mut Value)) -> String {
         let deployed = self.output("ExclusiveRunStateMachineArn");
         let deployed = self
@@ -73,7 +73,7 @@ impl Stack {
         machine.state_machine_arn
     }
 
-    /// The same, whose work takes five minutes.
+    /// Creates a small machine whose work takes five minutes.
     pub async fn long_machine(&self) -> String {
         let mut definition = definition(&self.functions(), Turn::Skip);
         let work = &mut definition["States"][WORK];
@@ -81,14 +81,14 @@ impl Stack {
         self.machine(&definition).await
     }
 
-    /// Creates a workflow of a user's own that exclusive-run may start. It runs the task that its input
-    /// describes, and knows nothing of the lock; the grant in its input only goes into the variables
-    /// of its container, as evidence.
+    /// Creates a user's workflow that exclusive-run may start. It runs the task that its input
+    /// describes, and knows nothing of the lock. The grant in its input only goes into the
+    /// variables of its container, as evidence.
     pub async fn guarded_machine(&self) -> String {
         self.guarded(&guarded()).await
     }
 
-    /// The same with a `definition` of the test's.
+    /// Creates such a workflow with a `definition` of the test's.
     pub async fn guarded(&self, definition: &Value) -> String {
         self.named(&unique("guarded"), definition).await
     }
@@ -108,15 +108,15 @@ impl Stack {
         machine.state_machine_arn
     }
 
-    /// When an execution of a small machine came to its work, in epoch milliseconds.
+    /// Returns when an execution of a small machine came to its work, in epoch milliseconds.
     pub async fn began_work(&self, arn: &str) -> u64 {
         self.entered(arn, WORK).await
     }
 
-    /// When an execution first entered `state`, in epoch milliseconds, by its history.
+    /// Returns when an execution first entered `state`, in epoch milliseconds, by its history.
     ///
     /// # Panics
-    /// When it has not.
+    /// If the execution has not entered the state.
     pub async fn entered(&self, arn: &str, state: &str) -> u64 {
         let events = self.history(arn).await;
         let entered = events.iter().find(|event| {
@@ -223,7 +223,8 @@ fn with(mut state: Value, more: &Value) -> Value {
 }
 
 impl Stack {
-    /// Copies of acquire-lock and release-lock: same code, same roles, same table, over `wire`.
+    /// Creates copies of acquire-lock and release-lock with the same code, roles and table, over
+    /// `wire`.
     pub async fn functions_over(&self, wire: &Wire) -> Functions {
         let deployed = self.functions();
         Functions {

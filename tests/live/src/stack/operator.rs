@@ -1,4 +1,4 @@
-//! What an operator's script does: the protocol itself, on the deployed table.
+//! The commands of an operator's script: the protocol itself, on the deployed table.
 
 use super::Stack;
 use lockstep::aws::Aws;
@@ -16,7 +16,7 @@ pub type Operator = Deps<Aws>;
 const DAY: Retention = Retention::both(Seconds::of(86_400));
 
 impl Stack {
-    /// An operator who may do everything.
+    /// Returns an operator who may do everything.
     pub async fn operator(&self) -> Operator {
         let sdk = crate::sdk_config(&self.endpoint).await;
         let config = Config {
@@ -33,7 +33,7 @@ impl Stack {
         lockstep::aws::deps(&sdk, &config)
     }
 
-    /// Carries out `command`, and what has to follow.
+    /// Executes `command` and the effects that remain. Returns its outcome.
     pub async fn command(&self, lock: &str, command: Command) -> Outcome {
         let operator = self.operator().await;
         let lock = key(lock);
@@ -41,13 +41,13 @@ impl Stack {
         outcome.unwrap_or_else(|error| panic!("{command:?} of {lock}: {error}"))
     }
 
-    /// Holders finish; no new run starts.
+    /// Pauses a lock: its holders finish, and no new run starts.
     pub async fn pause_lock(&self, lock: &str, note: &str) {
         let done = self.command(lock, Command::Pause(signed(note), None)).await;
         assert_eq!(done, Outcome::Done, "a pause of {lock}");
     }
 
-    /// Permits are given out again.
+    /// Resumes a lock: permits are granted again.
     pub async fn resume_lock(&self, lock: &str, note: &str) {
         let done = self
             .command(lock, Command::Open(Opening::Resume, signed(note)))
@@ -55,7 +55,7 @@ impl Stack {
         assert_eq!(done, Outcome::Done, "a resumption of {lock}");
     }
 
-    /// Takes the permit or the place of `holder` away.
+    /// Takes the permit of `holder`, or its place in the queue, away.
     pub async fn evict(&self, lock: &str, holder: &str, note: &str) {
         let holder = HolderId::new(holder).expect("a holder");
         loop {

@@ -1,4 +1,4 @@
-//! The lock table, read beside Lockstep, and what the history of a lock tells of its runs.
+//! The lock table, read past Lockstep, and what the history of a lock says of its runs.
 
 use super::operator::key;
 use super::{Item, Stack, deadline, now, pause, until};
@@ -8,7 +8,7 @@ use lockstep::store::LockStore;
 use std::collections::HashMap;
 
 impl Stack {
-    /// The run of a grant, as the history has it.
+    /// Returns the run of a grant from the history.
     pub async fn entry(&self, lock: &str, token: u64) -> Option<Run> {
         let operator = self.operator().await;
         let id = RunId::Token(FencingToken::from_number(token));
@@ -16,7 +16,7 @@ impl Stack {
         run.unwrap_or_else(|error| panic!("the run {token} of {lock}: {error}"))
     }
 
-    /// When a waiter registered last, in epoch milliseconds; 0 when it does not wait.
+    /// Returns when a waiter last registered, in epoch milliseconds; 0 if it does not wait.
     pub async fn waits_since(&self, lock: &str, holder: &str) -> u64 {
         let operator = self.operator().await;
         let id = WaiterId::of(&HolderId::new(holder).expect("a holder"));
@@ -25,7 +25,7 @@ impl Stack {
         waiter.map_or(0, |waiter| waiter.since.millis())
     }
 
-    /// The run of a grant, once the history has its end and its task.
+    /// Returns the run of a grant, once the history has its end and its task.
     pub async fn whole_entry(&self, lock: &str, token: u64, seconds: u64) -> Run {
         let deadline = deadline(seconds);
         loop {
@@ -41,8 +41,8 @@ impl Stack {
         }
     }
 
-    /// The outcomes in the history of `lock`: of its runs by their tokens, and of what was done
-    /// about it.
+    /// Returns the outcomes in the history of `lock`: those of its runs by their tokens, and those
+    /// of acts.
     pub async fn outcomes(&self, lock: &str) -> Vec<String> {
         let items = self.items(lock).await;
         let of_run = items.iter().filter(|item| {
@@ -54,7 +54,7 @@ impl Stack {
     }
 }
 
-/// How a run of the history ended, and on what evidence.
+/// Returns how a run of the history ended, and on what evidence.
 pub fn ending(run: &Run) -> (RunOutcome, &str) {
     let end = run.end.as_ref();
     let end = end.unwrap_or_else(|| panic!("a run without an end: {run:?}"));
@@ -62,7 +62,7 @@ pub fn ending(run: &Run) -> (RunOutcome, &str) {
 }
 
 impl Stack {
-    /// The record of `lock`, as it is in the table.
+    /// Returns the record of `lock`, as it is in the table.
     pub async fn lock_item(&self, lock: &str) -> Option<Item> {
         let get = self
             .dynamodb
@@ -74,17 +74,17 @@ impl Stack {
         get.send().await.expect("an item of the lock table").item
     }
 
-    /// How many hold `lock`.
+    /// Returns how many runs hold `lock`.
     pub async fn held(&self, lock: &str) -> usize {
         self.entries(lock, "holders").await
     }
 
-    /// How many wait for `lock`.
+    /// Returns how many runs wait for `lock`.
     pub async fn waiting(&self, lock: &str) -> usize {
         self.entries(lock, "queue").await
     }
 
-    /// Waits until so many wait for `lock`.
+    /// Waits until `count` runs wait for `lock`.
     pub async fn wait_waiting(&self, lock: &str, count: usize, seconds: u64) {
         let what = format!("{count} in the queue of {lock}");
         until(&what, seconds, async || self.waiting(lock).await == count).await;
@@ -96,7 +96,7 @@ impl Stack {
         until(&what, seconds, async || self.held(lock).await == 0).await
     }
 
-    /// Every item of `lock`: its record, its runs and its waiters.
+    /// Returns every item of `lock`: its record, its runs and its waiters.
     pub async fn items(&self, lock: &str) -> Vec<Item> {
         let query = self
             .dynamodb
@@ -127,7 +127,8 @@ impl Stack {
         }
     }
 
-    /// Moves the end of the lease of `holder` into the past, as if the clock had moved on by so many seconds.
+    /// Moves the end of the lease of `holder` by `seconds` into the past, as if the clock had moved
+    /// on.
     pub async fn age_lease(&self, lock: &str, holder: &str, seconds: u64) {
         let update = self
             .dynamodb

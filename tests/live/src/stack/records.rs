@@ -1,11 +1,11 @@
-//! What containers recorded of themselves.
+//! The lines in which containers report what they do.
 
 use super::{Stack, deadline, now, pause};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 
-/// What a batch tells.
+/// What a batch reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
@@ -13,7 +13,7 @@ pub enum Event {
     Start,
     /// It was asked to stop.
     Sigterm,
-    /// Its work is done, or has failed.
+    /// Its work ended, with success or without.
     End,
 }
 
@@ -22,7 +22,7 @@ pub enum Event {
 pub struct Record {
     /// When, in epoch milliseconds.
     pub at: u64,
-    /// What.
+    /// What happened.
     pub event: Event,
     /// The container.
     pub id: String,
@@ -45,13 +45,13 @@ pub struct Run {
     pub start: u64,
     /// When it was asked to stop.
     pub sigterm: Option<u64>,
-    /// Its last sign of life; none while it has not ended.
+    /// When its work ended, or else when it was asked to stop; `None` before.
     pub end: Option<u64>,
     /// The variables that it reports.
     pub env: BTreeMap<String, String>,
 }
 
-/// The runs that `records` tell of, in the order of their starts.
+/// Returns the runs that `records` show, in the order of their starts.
 pub fn runs(records: &[Record]) -> Vec<Run> {
     let starts = records.iter().filter(|r| r.event == Event::Start);
     let mut runs: Vec<_> = starts
@@ -74,9 +74,9 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
     runs
 }
 
-/// How many overlaps `runs` show, which are those of one lock in the order of their starts: for each
-/// start, the runs that were under way beyond what `permits` allow. With one permit these are the pairs
-/// of runs that overlap.
+/// Counts the overlaps of `runs`, which are those of one lock in the order of their starts: for
+/// each start, the runs under way beyond `permits`. With one permit these are the pairs of runs
+/// that overlap.
 pub fn overlaps(runs: &[Run], permits: usize) -> usize {
     let under_way = runs.iter().enumerate().map(|(index, run)| {
         let earlier = runs[..index].iter();
@@ -90,25 +90,25 @@ pub fn overlaps(runs: &[Run], permits: usize) -> usize {
 }
 
 impl Run {
-    /// The fencing token that the container was given.
+    /// Returns the fencing token that the container was given.
     pub fn token(&self) -> u64 {
         let token = self.env.get("LOCKSTEP_FENCING_TOKEN");
         token.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    /// The holder that the container was given.
+    /// Returns the holder that the container was given.
     pub fn holder(&self) -> &str {
         let holder = self.env.get("LOCKSTEP_HOLDER");
         holder.map_or("", String::as_str)
     }
 
-    /// When its work was done, without a signal to stop.
+    /// Returns when its work was done, without a signal to stop.
     pub fn done(&self) -> Option<u64> {
         self.end.filter(|_| self.sigterm.is_none())
     }
 }
 
-/// The records of the containers that were started under `lock`.
+/// Returns the records of the containers that were started under `lock`.
 fn of_lock(mut records: Vec<Record>, lock: &str) -> Vec<Record> {
     let own = |r: &&Record| r.env.get("LOCKSTEP_LOCK").is_some_and(|name| name == lock);
     let tasks: HashSet<_> = records.iter().filter(own).map(|r| r.task.clone()).collect();
@@ -117,19 +117,19 @@ fn of_lock(mut records: Vec<Record>, lock: &str) -> Vec<Record> {
 }
 
 impl Stack {
-    /// What the containers of `lock` recorded, in the order of time.
+    /// Returns what the containers of `lock` recorded, in the order of time.
     pub async fn records(&self, lock: &str) -> Vec<Record> {
         of_lock(self.all_records().await, lock)
     }
 
-    /// What the container of one task recorded.
+    /// Returns what the container of one task recorded.
     pub async fn records_of_task(&self, task_arn: &str) -> Vec<Record> {
         let mut own = self.all_records().await;
         own.retain(|record| task_arn.ends_with(&record.task));
         own
     }
 
-    /// Waits until the containers of `lock` have recorded `count` times `event`.
+    /// Waits until the containers of `lock` have recorded `event` `count` times.
     pub async fn wait_for(
         &self,
         lock: &str,
@@ -160,7 +160,7 @@ impl Stack {
         records
     }
 
-    /// All events that FilterLogEvents gives for `ask`, page by page.
+    /// Returns all events that FilterLogEvents gives for `ask`, page by page.
     pub async fn log_events(&self, mut ask: Value) -> Vec<Value> {
         let mut events = Vec::new();
         loop {

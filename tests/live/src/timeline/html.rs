@@ -1,4 +1,4 @@
-//! The timeline as one HTML page that needs nothing else.
+//! The timeline as one HTML page that loads no other file.
 
 use super::layout::Row;
 use super::svg::{self, escape};

@@ -22,11 +22,11 @@ pub struct Entry {
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It waits in the queue.
+    /// The holder waits in the queue.
     Queued,
     /// The holder got a permit.
     Granted {
-        /// With this fencing token.
+        /// The fencing token.
         token: u64,
     },
     /// The holder's lease got a new end.
@@ -36,14 +36,14 @@ pub enum Event {
     },
     /// The holder gave its permit back.
     Released,
-    /// The holder learnt that it has no permit any more.
+    /// The holder learned that it has no permit any more.
     Lost,
-    /// The holder was found dead, and its permit is to go on.
+    /// The holder was found dead, and its permit can be granted again.
     Recovered,
 }
 
 impl Journal {
-    /// Reads the lines that are about `lock`; all others are passed over.
+    /// Reads the lines that are about `lock`, and skips all others.
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, lock: &str) -> Self {
         let entries = lines.into_iter().filter_map(|line| {
             let line: Value = serde_json::from_str(line).ok()?;
@@ -54,7 +54,7 @@ impl Journal {
         Self(entries)
     }
 
-    /// When and with which token `holder` got its permit.
+    /// Returns when `holder` got its permit, and with which token.
     pub fn grant(&self, holder: &str) -> Option<(Millis, u64)> {
         self.of(holder).find_map(|entry| match entry.event {
             Event::Granted { token } => Some((entry.at, token)),
@@ -62,21 +62,21 @@ impl Journal {
         })
     }
 
-    /// From when to when `holder` waited in the queue.
+    /// Returns from when to when `holder` waited in the queue.
     pub fn wait(&self, holder: &str) -> Option<(Millis, Millis)> {
         let since = self.of(holder).find(|entry| entry.event == Event::Queued)?;
         let (until, _) = self.grant(holder)?;
         Some((since.at, until))
     }
 
-    /// When `holder` was found dead.
+    /// Returns when `holder` was found dead.
     pub fn recovered(&self, holder: &str) -> Option<Millis> {
         let mut own = self.of(holder);
         let found = own.find(|entry| entry.event == Event::Recovered);
         found.map(|entry| entry.at)
     }
 
-    /// The renewals of `holder`: when, and the new end of the lease.
+    /// Returns the renewals of `holder`: when, and the new end of the lease.
     pub fn renewals<'a>(&'a self, holder: &'a str) -> impl Iterator<Item = (Millis, Millis)> + 'a {
         self.of(holder).filter_map(|entry| match entry.event {
             Event::Renewed { expires_at } => Some((entry.at, expires_at)),
@@ -84,7 +84,8 @@ impl Journal {
         })
     }
 
-    /// When the permit of `holder` ended, as far as the holder or who recovered it knows.
+    /// Returns when the permit of `holder` ended, as the holder or the function that recovered it
+    /// logged.
     pub fn end(&self, holder: &str) -> Option<Millis> {
         let mut ends = self.of(holder).filter(|entry| {
             let ends = [Event::Released, Event::Lost, Event::Recovered];
@@ -119,7 +120,7 @@ fn entry(line: &Value) -> Option<Entry> {
     })
 }
 
-/// A token is a number where it came with a response, and text where it came with a lease.
+/// Reads a token, which is a number in some lines and a text in others.
 fn token(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

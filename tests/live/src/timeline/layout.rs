@@ -1,4 +1,4 @@
-//! What both pictures, in the terminal and as SVG, agree on: rows, words, the scale of time.
+//! What both pictures, in the terminal and as SVG, have in common: rows, words and the time scale.
 
 use super::{Execution, Fate, Millis, Timeline};
 use lockstep::domain::{Timestamp, rfc3339};
@@ -13,7 +13,7 @@ pub enum Kind {
     Failed,
     /// It found the lock held.
     Skipped,
-    /// Its run key is taken.
+    /// Its run key was taken.
     Duplicate,
 }
 
@@ -28,7 +28,7 @@ pub struct Row {
     pub started: Millis,
     /// When it ended.
     pub ended: Millis,
-    /// From its place in the queue to its turn.
+    /// From its entry in the queue to its grant.
     pub waited: Option<(Millis, Millis)>,
     /// From the grant to the end of the permit.
     pub held: Option<(Millis, Millis)>,
@@ -46,16 +46,16 @@ pub struct Row {
     pub sigterm: Option<Millis>,
     /// A few words beside the bar.
     pub note: String,
-    /// All there is to know, a line each.
+    /// Everything that is known of it, one line for each fact.
     pub details: Vec<String>,
 }
 
 impl Row {
-    /// The row of an execution.
+    /// Returns the row of an execution.
     pub fn of(timeline: &Timeline, execution: &Execution) -> Self {
         let (journal, holder) = (&timeline.journal, &execution.arn);
         let container = timeline.container(holder);
-        // An evicted holder learns it later, but its permit ended with the eviction.
+        // An evicted holder learns later that its permit ended, but it ended with the eviction.
         let end = timeline.evicted(holder).or_else(|| journal.end(holder));
         let held = journal.grant(holder);
         let held = held.map(|(at, _)| (at, end.unwrap_or(execution.ended)));
@@ -129,7 +129,7 @@ impl Row {
         format!("{error}, recovered after {after}")
     }
 
-    /// Its last moment in the picture.
+    /// Returns its last moment in the picture.
     pub fn last(&self) -> Millis {
         let bars = [self.held, self.worked].into_iter().flatten();
         bars.map(|(_, to)| to).fold(self.ended, Millis::max)
@@ -170,20 +170,20 @@ impl Row {
     }
 }
 
-/// The exit code in the cause of a failed task: `ecs:runTask.sync` gives the task as JSON.
+/// Reads the exit code in the cause of a failed task: `ecs:runTask.sync` gives the task as JSON.
 fn exit_code(cause: &str) -> Option<i64> {
     let task: Value = serde_json::from_str(cause).ok()?;
     let mut containers = task["Containers"].as_array()?.iter();
     containers.find_map(|container| container["ExitCode"].as_i64())
 }
 
-/// A length of time in seconds with one digit.
+/// Returns a length of time in seconds, with one decimal.
 pub fn seconds(millis: Millis) -> String {
     let tenths = (millis + 50) / 100;
     format!("{}.{} s", tenths / 10, tenths % 10)
 }
 
-/// From time to places.
+/// Places in the picture for moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     start: Millis,
@@ -192,7 +192,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Places from 0 to `width` for all of a timeline.
+    /// Returns a scale with places from 0 to `width` for all of a timeline.
     pub fn new(timeline: &Timeline, width: f64) -> Self {
         let start = timeline.start();
         Self {
@@ -202,18 +202,18 @@ impl Scale {
         }
     }
 
-    /// The place of a moment.
+    /// Returns the place of a moment.
     pub fn at(&self, moment: Millis) -> f64 {
         let since = moment.saturating_sub(self.start).min(self.length);
         since as f64 / self.length as f64 * self.width
     }
 
-    /// How long after the start a moment is.
+    /// Returns how long after the start a moment is.
     pub fn since(&self, moment: Millis) -> String {
         seconds(moment.saturating_sub(self.start))
     }
 
-    /// Round seconds since the start, at most ten of them.
+    /// Returns round seconds since the start, at most ten of them, and their places.
     pub fn marks(&self) -> impl Iterator<Item = (Millis, f64)> + '_ {
         let steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600];
         let fits = |step: &Millis| self.length / (step * 1000) < 10;

@@ -1,4 +1,5 @@
-//! A small timeline for the tests: as the demo should come out, with two deliveries in the burst.
+//! A small timeline for the tests: a demo that came out as it should, with two deliveries in the
+//! burst.
 
 use super::journal::Journal;
 use super::{Execution, Fate, Millis, Scene, Timeline};
@@ -9,7 +10,7 @@ const START: Millis = 1_772_344_800_000;
 /// When the last execution ends.
 pub(crate) const END: Millis = START + 46_000;
 
-/// The timeline.
+/// Returns the timeline.
 pub(crate) fn sample() -> Timeline {
     let held = |name: &str| Fate::Skipped {
         holder: arn(name),
@@ -79,7 +80,7 @@ pub(crate) fn sample() -> Timeline {
     }
 }
 
-/// The ARN of an execution.
+/// Returns the ARN of an execution.
 pub(crate) fn arn(name: &str) -> String {
     format!("arn:aws:states:eu-west-1:111122223333:execution:exclusive-run:{name}")
 }
@@ -111,8 +112,8 @@ fn container(name: &str, token: u64, from: Millis, to: Millis) -> Run {
     }
 }
 
-/// A grant before each container, a release after it, two renewals in the long one; the killed one
-/// is recovered, and two wait for it.
+/// Returns the log lines: a grant before each container, a release after it, and two renewals of
+/// the longest one. The killed one is recovered, and two wait for it.
 fn log(containers: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |at: Millis, event: &str, of: &Run| {

@@ -4,10 +4,10 @@ use super::Scene;
 use super::watch::Watch;
 use crate::stack::BatchInput;
 
-/// Length of the leases in the demo: as short as they may be, so that a short batch outlives some.
+/// The length of the leases in the demo: the shortest, so that a short batch outlives some.
 pub const LEASE_SECONDS: u32 = 3;
 
-/// Plays all scenes, one after the other. What came of the executions is not judged here.
+/// Plays all scenes, one after the other. Does not judge how the executions ended.
 pub async fn play(watch: &mut Watch) {
     burst_and_overlap(watch).await;
     title(watch, Scene::Redelivery);
@@ -23,7 +23,7 @@ pub async fn play(watch: &mut Watch) {
 
 async fn burst_and_overlap(watch: &mut Watch) {
     title(watch, Scene::Burst);
-    // Three leases long.
+    // The batch works for three leases.
     let names = watch
         .start(Scene::Burst, 10, &input(watch, 1, 9.0, 0))
         .await;
@@ -47,7 +47,8 @@ async fn eviction(watch: &mut Watch) {
     run(watch, Scene::Eviction, 7, 2.0, 0).await;
 }
 
-/// Nothing of the killed execution runs any more that could release its permit.
+/// Kills a run, while two others wait. No part of the killed execution that could release its
+/// permit runs any more.
 async fn kill(watch: &mut Watch) {
     title(watch, Scene::Kill);
     let names = watch.start(Scene::Kill, 1, &input(watch, 8, 20.0, 0)).await;
@@ -73,7 +74,7 @@ fn title(watch: &Watch, scene: Scene) {
     watch.say(&format!("{}  {}", scene.letter(), scene.title()));
 }
 
-/// The input of an execution, as a schedule would give it at its delivery `tick`.
+/// Returns the input of an execution, as a schedule would give it at its delivery `tick`.
 fn input(watch: &Watch, tick: u32, seconds: f64, exit: u8) -> BatchInput {
     let batch = watch
         .stack()

@@ -1,4 +1,4 @@
-//! The timeline as one SVG picture: no script, no font, no address outside of it.
+//! The timeline as one SVG picture, without a script, a font or an address outside of it.
 
 use super::layout::{Row, Scale};
 use super::verdict::Summary;
@@ -12,19 +12,19 @@ use row::Picture;
 pub use theme::{STYLE, escape};
 
 const WIDTH: f64 = 1120.0;
-/// Left end of the chart; names stand before it.
+/// The left end of the chart. The names are left of it.
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 24.0;
-/// Where the first scene begins; title and axis stand above it.
+/// Where the first scene begins. The title and the axis are above it.
 const TOP: f64 = 104.0;
 const ROW: f64 = 22.0;
-/// Height of a scene's title.
+/// The height of a scene's title.
 const TITLE: f64 = 26.0;
-/// Room between two scenes.
+/// The space between two scenes.
 const GAP: f64 = 8.0;
-/// Height of all below the scenes: the containers' lane and the legend.
+/// The height of everything below the scenes: the lane of the containers, and the legend.
 const BOTTOM: f64 = 136.0;
-/// Width of an average letter of a note.
+/// The width of an average letter of a note.
 const LETTER: f64 = 6.3;
 
 /// Draws the timeline.
@@ -55,14 +55,14 @@ pub fn render(timeline: &Timeline) -> String {
     )
 }
 
-/// What the picture shows, in a sentence.
+/// Says in a sentence what the picture shows.
 pub fn headline(timeline: &Timeline) -> String {
     let sum = Summary::of(timeline);
     let (executions, runs, overlaps) = (sum.executions, sum.runs, sum.overlaps);
     format!("{executions} executions on one lock: {runs} runs, {overlaps} overlaps")
 }
 
-/// The figures that the headline leaves out.
+/// Returns the figures that are not in the headline.
 pub fn subline(timeline: &Timeline) -> String {
     let sum = Summary::of(timeline);
     let grow = if sum.tokens_grow {

@@ -4,9 +4,9 @@ use super::{Millis, Scene, Timeline};
 use crate::timeline::layout::{Kind, Row, Scale};
 use std::fmt::Write as _;
 
-/// Columns of a whole line.
+/// The columns of a whole line.
 const COLUMNS: usize = 100;
-/// Columns of the names on the left.
+/// The columns of the names on the left.
 const NAMES: usize = 7;
 const CHART: usize = COLUMNS - NAMES;
 
@@ -14,7 +14,7 @@ const LEGEND: &str = "━ container works   ─ lock held   ░ waits in the que
                       ● succeeded   ✗ failed\n       ○ skipped   ◇ duplicate   ▽ evicted   \
                       † killed   ▼ SIGTERM   ▲ recovered";
 
-/// Draws the timeline. Without `colour` there is no escape sequence in it.
+/// Draws the timeline. Without `colour` the text has no escape sequences.
 pub fn render(timeline: &Timeline, colour: bool) -> String {
     let scale = Scale::new(timeline, (CHART - 1) as f64);
     let mut text = String::new();
@@ -77,10 +77,10 @@ fn row(row: &Row, scale: Scale) -> Line {
     }
     let ended = line.column(row.ended);
     line.mark(row.ended, (end, paint));
-    // What happens right before or after the end is to be seen beside it.
+    // What happens right before or after the end has to be visible beside it.
     let before = |at: Millis| line.column(at).min(ended.saturating_sub(1));
     let after = |at: Millis, least: usize| line.column(at).max(ended + least).min(CHART - 1);
-    // Who is killed from outside gets its signal after its end.
+    // The container of an execution that is killed from outside gets its signal after the end.
     let sigterm = row.sigterm.map(|at| match row.killed {
         Some(_) => after(at, 1),
         None => before(at),
@@ -106,7 +106,7 @@ fn row(row: &Row, scale: Scale) -> Line {
     line
 }
 
-/// Colours of a terminal.
+/// The colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Paint {
     Plain,
@@ -166,7 +166,7 @@ impl Line {
         self.cells[self.column(moment)] = cell;
     }
 
-    /// Writes `words` right of what is drawn, or left of it where there is no room.
+    /// Writes `words` right of what is drawn, or left of it if there is no space.
     fn beside(&mut self, words: &str, paint: Paint) {
         let drawn = |(cell, _): &(char, Paint)| *cell != ' ';
         let first = self.cells.iter().position(drawn).unwrap_or(0);

@@ -1,10 +1,11 @@
-//! Did the demo come out as it should? Judged from what was collected, after the fact; and its figures.
+//! Whether the demo came out as it should, judged afterwards from what was collected, and its
+//! figures.
 
 use super::{Execution, Fate, Scene, Timeline};
 use crate::stack::{Run, overlaps};
 use std::fmt;
 
-/// All that is not as it should be; empty when the demo succeeded.
+/// Returns everything that is not as it should be. The list is empty when the demo succeeded.
 pub fn problems(timeline: &Timeline) -> Vec<String> {
     let summary = Summary::of(timeline);
     let mut problems = Vec::new();
@@ -103,7 +104,7 @@ fn came_out(timeline: &Timeline, scene: Scene) -> bool {
 /// The figures at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Executions started.
+    /// Executions that were started.
     pub executions: usize,
     /// Containers that worked.
     pub runs: usize,
@@ -113,20 +114,20 @@ pub struct Summary {
     pub duplicates: usize,
     /// Executions that failed.
     pub failed: usize,
-    /// Executions that were found dead, and their permits freed.
+    /// Executions that were found dead and whose permits were freed.
     pub recovered: usize,
-    /// Executions that waited in the queue until their turn came.
+    /// Executions that waited in the queue until they were granted.
     pub waited: usize,
     /// Renewals of leases.
     pub renewals: usize,
-    /// Whether the containers' fencing tokens grow from each to the next.
+    /// Whether each container has a larger fencing token than the one before.
     pub tokens_grow: bool,
     /// Pairs of containers that worked at the same time.
     pub overlaps: usize,
 }
 
 impl Summary {
-    /// The figures of a timeline.
+    /// Returns the figures of a timeline.
     pub fn of(timeline: &Timeline) -> Self {
         let executions = &timeline.executions;
         let count = |wanted: fn(&Fate) -> bool| {
@@ -171,7 +172,8 @@ fn number(executions: &[Execution], wanted: impl Fn(&Execution) -> bool) -> usiz
     executions.iter().filter(|one| wanted(one)).count()
 }
 
-/// Whether each container, in the order of their starts, has a larger token than the one before.
+/// Returns whether each container, in the order of their starts, has a larger token than the one
+/// before.
 fn tokens_grow(containers: &[Run]) -> bool {
     let mut by_start: Vec<_> = containers.iter().collect();
     by_start.sort_by_key(|container| container.start);
@@ -185,7 +187,7 @@ mod tests {
     use crate::timeline::journal::Journal;
     use crate::timeline::sample::{arn, sample};
 
-    /// The problems of a sample that `spoil` has changed.
+    /// Returns the problems of a sample that `spoil` has changed.
     fn problems_after(spoil: fn(&mut Timeline)) -> Vec<String> {
         let mut timeline = sample();
         spoil(&mut timeline);

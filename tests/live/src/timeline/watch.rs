@@ -1,4 +1,4 @@
-//! Follows the stack while the scenes run, and reports every event in a line.
+//! Follows the stack while the scenes run, and reports every event in one line.
 
 use super::journal::Journal;
 use super::layout::seconds;
@@ -6,14 +6,14 @@ use super::{Execution, Fate, Millis, Scene, Timeline};
 use crate::stack::{BatchInput, Item, Run, Stack, now, pause, runs};
 use serde_json::json;
 
-/// No scene takes longer.
+/// No wait of a scene takes longer.
 const PATIENCE: Millis = 60_000;
 const PAUSE: u64 = 100;
 
-/// Where lines of progress go: when it was since the start, and what happened.
+/// Where lines of progress go. It takes the time since the start and what happened.
 pub type Tell = fn(&str, &str);
 
-/// The demo under way.
+/// A demo that is being played.
 #[derive(Debug)]
 pub struct Watch {
     stack: Stack,
@@ -35,7 +35,7 @@ struct Lease {
 }
 
 impl Watch {
-    /// Begins to follow `lock`, which must be new.
+    /// Begins to follow `lock`, which has to be new.
     pub fn new(stack: Stack, lock: String, lease_seconds: u32, tell: Tell) -> Self {
         Self {
             stack,
@@ -56,12 +56,12 @@ impl Watch {
         }
     }
 
-    /// The stack.
+    /// Returns the stack.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// The lock.
+    /// Returns the lock.
     pub fn lock(&self) -> &str {
         &self.timeline.lock
     }
@@ -71,7 +71,7 @@ impl Watch {
         (self.tell)(&seconds(now().saturating_sub(self.begin)), what);
     }
 
-    /// Starts `count` executions at once; the names of all.
+    /// Starts `count` executions at once. Returns the names of all.
     pub async fn start(&mut self, scene: Scene, count: usize, input: &BatchInput) -> Vec<String> {
         let first = self.timeline.of_scene(scene).count() + 1;
         let arns = self.stack.start_all(&vec![input.clone(); count]).await;
@@ -96,14 +96,15 @@ impl Watch {
         self.until("the end of all executions", done).await;
     }
 
-    /// Waits until the named execution ended.
+    /// Waits until the named execution has ended.
     pub async fn until_ended(&mut self, name: &str) {
         let arn = self.arn(name);
         let done = |watch: &Self| (!watch.running.contains(&arn)).then_some(());
         self.until("the end of an execution", done).await;
     }
 
-    /// Waits until the container of one of `names` has worked for `length`; its holder's ARN.
+    /// Waits until the container of one of `names` has worked for `length` milliseconds. Returns
+    /// the ARN of its holder.
     pub async fn until_works(&mut self, names: &[String], length: Millis) -> String {
         let arns: Vec<_> = names.iter().map(|name| self.arn(name)).collect();
         let working = |watch: &Self| {
@@ -113,13 +114,13 @@ impl Watch {
         self.until("a container at work", working).await
     }
 
-    /// Waits until so many wait in the queue.
+    /// Waits until `count` runs wait in the queue.
     pub async fn until_waiting(&mut self, count: usize) {
         let done = |watch: &Self| (watch.waiting == count).then_some(());
         self.until("a place in the queue", done).await;
     }
 
-    /// Takes the permit of a holder away.
+    /// Evicts a holder.
     pub async fn evict(&mut self, holder: &str) {
         self.stack.evict(self.lock(), holder, "demo").await;
         self.timeline.evictions.push((holder.to_owned(), now()));
@@ -133,9 +134,9 @@ impl Watch {
         self.stack.abort(holder).await;
     }
 
-    /// What happened, with all that is logged about it.
+    /// Returns what happened, with everything that is logged about it.
     pub async fn timeline(mut self) -> Timeline {
-        // A container's last line may come a moment after its execution ended.
+        // A container's last line may arrive a moment after its execution ended.
         for _ in 0..20 {
             self.poll().await;
             if self
@@ -173,7 +174,7 @@ impl Watch {
     }
 
     /// Reads the executions, the lock and the containers once, and reports what is new. The ends of
-    /// executions are read first and reported last, behind what led to them.
+    /// executions are read first and reported last, after the events that led to them.
     async fn poll(&mut self) {
         let mut ended = Vec::new();
         for arn in &self.running {
@@ -263,7 +264,7 @@ impl Watch {
     }
 }
 
-/// The first lease in the record of a lock.
+/// Returns the first lease in the record of a lock.
 fn lease(item: &Item) -> Option<Lease> {
     let (holder, lease) = item.get("holders")?.as_m().ok()?.iter().next()?;
     let number = |name: &str| lease.as_m().ok()?.get(name)?.as_n().ok().cloned();

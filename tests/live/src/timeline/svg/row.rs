@@ -1,4 +1,4 @@
-//! What the picture is made of, and one execution in it.
+//! The parts of the picture, and the row of one execution.
 
 use super::{LEFT, LETTER, RIGHT, ROW, WIDTH, escape, theme};
 use crate::timeline::Millis;
@@ -47,7 +47,8 @@ impl Picture {
         }
         let end = self.x(row.ended);
         if let Some(at) = row.sigterm {
-            // Both the signal and the end are to be seen. Who is killed from outside ends first.
+            // Both the signal and the end have to be visible. An execution that is killed from
+            // outside ends first.
             let x = match row.killed {
                 Some(_) => self.x(at).max(end + 13.0),
                 None => self.x(at).min(end - 12.0),
@@ -70,7 +71,7 @@ impl Picture {
         self.path(&class, end, middle, theme::end_of(row.kind), &title);
     }
 
-    /// The words beside a bar: right of it, or left of it where there is no room.
+    /// Writes the words beside a bar: right of it, or left of it if there is no space.
     fn note(&mut self, row: &Row, middle: f64) {
         let right = self.x(row.last()) + if row.recovered.is_some() { 24.0 } else { 12.0 };
         let needed = row.note.chars().count() as f64 * LETTER;
@@ -95,10 +96,10 @@ const fn class_of(kind: Kind) -> &'static str {
 /// A picture that grows downwards.
 pub(super) struct Picture {
     pub(super) scale: Scale,
-    /// What lies behind the grid.
+    /// The parts that are behind the grid.
     pub(super) ground: String,
     pub(super) body: String,
-    /// Where the next thing goes.
+    /// Where the next part goes.
     pub(super) y: f64,
 }
 

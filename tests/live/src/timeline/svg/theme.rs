@@ -2,7 +2,8 @@
 
 use crate::timeline::layout::Kind;
 
-/// The style sheet. Browsers choose the dark half by the reader's setting; others show the light one.
+/// The style sheet. A browser uses the dark half if the reader's setting asks for it. Other viewers
+/// show the light half.
 pub const STYLE: &str = "
 svg { font-family: system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif }
 .paper { fill: #ffffff } .scene { fill: #f3f5f8 } .grid { stroke: #d9dee6; fill: none }
@@ -44,7 +45,7 @@ const RING: &str = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0ZM-2 0a2 2 0 1 1 4 0a2 2
 const DIAMOND: &str = "M0 -6L6 0L0 6L-6 0Z";
 const BAR: &str = "M-8 -5H8V5H-8Z";
 
-/// Class, shape and words of each thing in the picture.
+/// The class, the shape and the words of each sign in the picture.
 pub(super) const LEGEND: [(&str, &str, &str); 13] = [
     ("span", "M-8 0H8", "execution"),
     ("work good", BAR, "container works"),
@@ -61,7 +62,7 @@ pub(super) const LEGEND: [(&str, &str, &str); 13] = [
     ("end twin", DIAMOND, "duplicate"),
 ];
 
-/// How far a shape that points at its place is off its own middle.
+/// Returns how far down a shape has to move until its middle is where its tip was.
 pub(super) fn lift(shape: &str) -> f64 {
     match shape {
         DOWN => 5.0,
@@ -70,7 +71,7 @@ pub(super) fn lift(shape: &str) -> f64 {
     }
 }
 
-/// The shape at the end of a row.
+/// Returns the shape at the end of a row.
 pub(super) const fn end_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Succeeded => DOT,
@@ -80,7 +81,7 @@ pub(super) const fn end_of(kind: Kind) -> &'static str {
     }
 }
 
-/// `text` as it may stand in an element or an attribute.
+/// Returns `text` as it may be in an element or an attribute.
 pub fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
