@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_takes_a_thousand_units_at_once_and_a_thousand_more_in_each_second() {
+    fn a_key_takes_a_thousand_units_and_a_thousand_more_each_second() {
         let (mut partitions, write) = (Partitions::new(true), update("a"));
         let mut admitted = |now| {
             let mut count = 0;
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_consumes_two_units_for_each_item_and_one_for_an_index_entry() {
+    fn a_transaction_costs_two_units_an_item_and_one_an_index_entry() {
         let mut partitions = Partitions::new(true);
         let key = |sort: &str| json!({ "Key": { "pk": { "S": "a" }, "sk": { "S": sort } } });
         let body = json!({ "TransactItems": [{ "Update": key("lock") }, { "Put": key("run") }] });

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excluded_error_is_not_retried_and_others_are_as_often_as_the_state_says() {
+    fn an_error_is_retried_as_often_as_the_state_says_or_excluded() {
         let (unavailable, seconds) = attempts("Lockstep.Unavailable");
 
         assert_eq!(attempts("Lockstep.Denied"), (1, 0));

@@ -79,7 +79,7 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
     tokio::spawn(async move { timed.run_timer().await });
     let serving = tokio::spawn(listener.serve(routes::router(Arc::clone(&service))));
     let exit = if args.command.is_empty() {
-        Ok(until_signal(args, &service, &mut signals).await)
+        Ok(serve_until_signal(args, &service, &mut signals).await)
     } else {
         command::supervise(args, url, &service, &mut signals)
             .await
@@ -94,7 +94,11 @@ async fn attempt(args: &AgentArgs) -> Result<Exit, EarlyExit> {
 
 /// Serves a program that the agent did not start, until a signal. Jobs that are still open after `--grace`
 /// are not released, because the program may still be at work: their leases expire.
-async fn until_signal(args: &AgentArgs, service: &Arc<Service>, signals: &mut Signals) -> Exit {
+async fn serve_until_signal(
+    args: &AgentArgs,
+    service: &Arc<Service>,
+    signals: &mut Signals,
+) -> Exit {
     let signal = signals.end().await;
     let open = service.registry().open();
     tracing::info!(

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     if let Some(exit) = exec::serve(std::env::args_os()) {
         return exit.into();
     }
-    if let Err(why) = platform::empty::leave_out() {
+    if let Err(why) = platform::empty::restart_without_empty_settings() {
         log::print_line(why);
         return Exit::CONFIGURATION.into();
     }

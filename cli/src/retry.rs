@@ -66,7 +66,7 @@ pub(crate) async fn retry_unless<T, F: Future<Output = Result<T, Error>>>(
 ) -> Result<T, Error> {
     let bound = bound.into();
     let again = |error: &Error, attempts| {
-        let retries = may_mend(error) && bound.allows_another(attempts) && !stopping();
+        let retries = may_succeed_later(error) && bound.allows_another(attempts) && !stopping();
         if retries {
             tracing::warn!(event = "request_retried", lock, %error, attempts, "the lock table gave no answer, or a temporary error; retrying");
         }
@@ -77,12 +77,12 @@ pub(crate) async fn retry_unless<T, F: Future<Output = Result<T, Error>>>(
 
 /// Returns whether the same request may succeed later. An error about expired credentials is final if the
 /// access key comes from variables, because nothing renews variables.
-pub(crate) fn may_mend(error: &Error) -> bool {
+pub(crate) fn may_succeed_later(error: &Error) -> bool {
     let has_keys = variable("AWS_ACCESS_KEY_ID").is_some();
-    error.name().is_retryable() && !(has_keys && is_of_expired_keys(error.message()))
+    error.name().is_retryable() && !(has_keys && is_expired_credentials_error(error.message()))
 }
 
-fn is_of_expired_keys(text: &str) -> bool {
+fn is_expired_credentials_error(text: &str) -> bool {
     text.contains("ExpiredToken")
         || text.contains("security token included in the request is expired")
 }
@@ -108,13 +108,13 @@ mod tests {
 
     #[test]
     fn an_answer_about_expired_keys_is_known_by_its_code_or_its_text() {
-        assert!(is_of_expired_keys(
+        assert!(is_expired_credentials_error(
             "ExpiredTokenException: The security token"
         ));
-        assert!(is_of_expired_keys(
+        assert!(is_expired_credentials_error(
             "the security token included in the request is expired"
         ));
-        assert!(!is_of_expired_keys(
+        assert!(!is_expired_credentials_error(
             "the lock table gave no answer: timeout"
         ));
     }

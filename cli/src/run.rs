@@ -82,7 +82,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
         .and_then(|table| table.check_region(&sdk))
         .map_err(wrong)?;
     let locks = Arc::new(LockClient::open(&sdk, &config));
-    let exit = on_table(args, &locks, &config.table, &reaper, &mut signals).await;
+    let exit = run_under_lock(args, &locks, &config.table, &reaper, &mut signals).await;
     // Events are published in the background. Without this wait, the events of the release would be lost when
     // the process ends.
     locks.settle().await;
@@ -91,7 +91,7 @@ async fn attempt(args: &RunArgs) -> Result<Exit, EarlyExit> {
 
 /// Acquires the lock, protects the task, runs the command, and releases the lock. The permit is released on
 /// every path, unless the grant was adopted from a workflow, which releases it itself.
-async fn on_table(
+async fn run_under_lock(
     args: &RunArgs,
     locks: &Arc<LockClient>,
     table: &str,

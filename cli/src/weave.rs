@@ -14,7 +14,7 @@ use std::io::{Read, Write, stdin, stdout};
 use std::path::Path;
 
 /// Exit code of `--check` for a definition that weaving would change.
-const DIFFERS: Exit = Exit::FAILED;
+const NOT_WOVEN: Exit = Exit::FAILED;
 
 /// Weaves a definition, or checks that it is woven.
 pub(crate) fn weave(args: &WeaveArgs) -> Exit {
@@ -45,7 +45,7 @@ fn report(result: Result<(), EarlyExit>) -> Exit {
 fn check(file: &Path) -> Result<(), EarlyExit> {
     let checked = lockstep_weave::check(&read(file)?);
     checked.map(|_| ()).map_err(|error| match &error {
-        Error::NotWoven(_) => (DIFFERS, format!("{}: {error}", file.display())),
+        Error::NotWoven(_) => (NOT_WOVEN, format!("{}: {error}", file.display())),
         _ => refused(file, &error),
     })
 }

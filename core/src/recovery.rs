@@ -24,7 +24,7 @@ pub use evidence::{
 };
 pub use gathering::{Gathered, Gathering};
 pub use judge::judge;
-pub use states::may_be_of;
+pub use states::may_be_created_by;
 pub use verdict::{Life, Next, Over, Verdict};
 
 use crate::domain::{CLOCK_SKEW, HolderId, RecoveryBasis, Seconds, StopReason};
@@ -38,7 +38,7 @@ pub const LIST_LAG: Seconds = Seconds::of(10);
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>), plus
 /// one second because clocks may differ. The execution counts as ended at once, and Step Functions stops
 /// its tasks on a best-effort basis.
-pub const ABORT_SETTLES: Seconds = Seconds::of(30 + CLOCK_SKEW.get());
+pub const STOP_SETTLES: Seconds = Seconds::of(30 + CLOCK_SKEW.get());
 
 /// What to do about a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]

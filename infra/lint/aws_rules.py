@@ -3,7 +3,7 @@
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 
 # Text for people may name an example ARN.
-FOR_PEOPLE = ("Description", "ConstraintDescription", "AlarmDescription")
+DESCRIPTION_FIELDS = ("Description", "ConstraintDescription", "AlarmDescription")
 
 
 def nodes(node, path):
@@ -128,6 +128,6 @@ class Partition(CloudFormationLintRule):
         found = []
         for path, node in nodes(cfn.template, []):
             named = isinstance(node, str) and "arn:aws:" in node
-            if named and not any(part in FOR_PEOPLE for part in path):
+            if named and not any(part in DESCRIPTION_FIELDS for part in path):
                 found.append(RuleMatch(path, "write arn:${AWS::Partition}: instead of arn:aws:"))
         return found

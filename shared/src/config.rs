@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_stand_in_for_all_but_the_table() {
+    fn only_the_table_has_no_default() {
         let only_table = |key: &str| (key == "LOCKSTEP_TABLE").then(|| "locks".to_owned());
 
         let config = Config::from_lookup(only_table).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn run_keys_are_kept_as_long_as_the_history_unless_their_own_days_are_given() {
+    fn run_keys_are_kept_as_long_as_the_history_by_default() {
         for (history, run_keys, expected) in [("90", "0", 90), ("90", "2", 2), ("2", "90", 90)] {
             let given = |key: &str| match key {
                 "LOCKSTEP_TABLE" => Some("locks".to_owned()),

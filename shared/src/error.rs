@@ -83,7 +83,7 @@ impl Error {
     /// Returns `Lockstep.LeaseLost` for a redriven run that has no permit and no recorded success. `evidence`
     /// says how the run lost its permit.
     #[must_use]
-    pub fn without_success(lock: &LockKey, run: &Renew, evidence: Option<&str>) -> Self {
+    pub fn lease_lost_without_success(lock: &LockKey, run: &Renew, evidence: Option<&str>) -> Self {
         let Renew { holder, token, .. } = run;
         let lost = evidence.map_or_else(String::new, |why| format!(" ({why})"));
         let text = format!(
@@ -98,7 +98,7 @@ impl Error {
     /// The caller gets this error in place of the answer `skipped` or `duplicate`. With such an answer its
     /// retry would succeed without a run.
     #[must_use]
-    pub fn in_doubt(lock: &LockKey, holder: &HolderId) -> Self {
+    pub fn earlier_attempt_in_doubt(lock: &LockKey, holder: &HolderId) -> Self {
         let text =
             format!("lock {lock}: whether {holder} has ended is not known yet; a retry is safe");
         Self::new(ErrorName::Unavailable, text)

@@ -48,7 +48,7 @@ pub struct Event {
 impl Event {
     /// Returns whether another event reports the same to people. With `RunEvents`, recovery publishes a *Run
     /// Failed* beside its own event.
-    fn repeats_another(&self) -> bool {
+    fn repeats_another_event(&self) -> bool {
         self.kind == EventKind::RunFailed && self.failed.is_none()
     }
 }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_of_a_start_is_that_of_its_input_itself() {
+    fn a_top_level_lock_of_an_input_overrides_nested_ones() {
         let machine = "arn:aws:states:eu-west-1:1:stateMachine:etl";
         let (lock, machine) = (
             LockKey::new("nightly").unwrap(),

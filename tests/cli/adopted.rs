@@ -40,7 +40,7 @@ async fn release(scene: &Scene, grant: &Grant) -> Value {
 }
 
 #[tokio::test]
-async fn a_good_grant_is_kept_as_long_as_the_command_runs_and_is_left_to_its_workflow() {
+async fn a_grant_of_a_workflow_is_renewed_by_the_run_and_not_released() {
     let scene = Scene::open("adopted").await;
     let grant = grant(&scene).await;
 
@@ -108,7 +108,7 @@ async fn a_long_lease_delays_neither_progress_nor_the_news_of_its_loss() {
 }
 
 #[tokio::test]
-async fn another_lock_than_the_workflows_is_taken_beside_it() {
+async fn a_second_lock_is_acquired_beside_the_lock_of_the_workflow() {
     let (outer, inner) = (Scene::open("outer").await, Scene::open("inner").await);
     let run = inner.bash(&[], "echo $LOCKSTEP_LOCK");
 
@@ -119,7 +119,7 @@ async fn another_lock_than_the_workflows_is_taken_beside_it() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_no_number_is_a_fault_of_the_environment() {
+async fn a_fencing_token_that_is_no_number_exits_with_64() {
     let scene = Scene::open("no-number").await;
     let grant = json!({ "lock": scene.lock, "holder": "h", "token": 1 });
     let grant: Grant = serde_json::from_value(grant).expect("a grant");

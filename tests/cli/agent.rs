@@ -60,7 +60,7 @@ async fn an_end_that_is_reported_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_held_lock_is_data_or_an_error_as_the_request_wants_it() {
+async fn a_held_lock_is_an_answer_or_an_error_as_overlap_says() {
     let (_inside, lock, agent) = Agent::with_lock("agent-held").await;
     let job = agent.begin(json!({ "name": "first", "lock": lock })).await;
 

@@ -30,7 +30,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn figures_are_those_of_a_count_of_each_millisecond() {
+async fn figures_equal_a_count_of_each_millisecond() {
     let inside = Inside::open().await;
     let account = Account::new(&inside, "audit-count");
     let waits = account.machine("waits", "STANDARD").await;
@@ -79,7 +79,7 @@ async fn figures_are_those_of_a_count_of_each_millisecond() {
 }
 
 #[tokio::test]
-async fn schedules_and_rules_of_a_machine_stand_beside_its_runs() {
+async fn the_report_shows_schedules_and_rules_beside_the_runs() {
     let inside = Inside::open().await;
     let account = Account::new(&inside, "audit-schedules");
     let machine = account.machine("nightly", "STANDARD").await;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use tokio::io::AsyncWriteExt;
 
 #[tokio::test]
-async fn the_code_of_the_command_is_passed_through_and_its_outcome_is_remembered() {
+async fn the_exit_code_is_passed_on_and_the_outcome_is_recorded() {
     for (script, code, outcome) in [
         ("exit 0", 0, RunOutcome::Succeeded),
         ("exit 3", 3, RunOutcome::Failed),
@@ -40,7 +40,7 @@ async fn a_command_that_cannot_be_run_gives_126_and_one_that_is_not_there_127() 
 }
 
 #[tokio::test]
-async fn a_lock_that_is_held_is_skipped_with_0_and_refused_with_75_naming_the_holder() {
+async fn a_held_lock_is_skipped_with_0_or_refused_with_75() {
     let scene = Scene::open("held").await;
     let mut active = scene.holder().await;
 
@@ -73,7 +73,7 @@ async fn a_run_key_has_one_success_and_a_failure_may_be_tried_again() {
 }
 
 #[tokio::test]
-async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_caller() {
+async fn the_command_gets_the_grant_and_the_streams_of_the_caller() {
     let scene = Scene::open("environment").await;
     let script = "cat; echo $LOCKSTEP_LOCK $LOCKSTEP_FENCING_TOKEN $LOCKSTEP_TABLE $LOCKSTEP_RUN_KEY; \
                   test -p $LOCKSTEP_PROGRESS && echo $LOCKSTEP_HOLDER >&2";
@@ -98,7 +98,7 @@ async fn the_command_gets_the_grant_in_its_environment_and_the_streams_of_the_ca
 }
 
 #[tokio::test]
-async fn a_run_within_another_one_gets_nothing_of_the_grant_around_it() {
+async fn a_nested_run_gets_no_variable_of_the_outer_grant() {
     let scene = Scene::open("outer").await;
     let (inner, within) = (lock("inner"), binary());
     let script = format!(
@@ -113,7 +113,7 @@ async fn a_run_within_another_one_gets_nothing_of_the_grant_around_it() {
 }
 
 #[tokio::test]
-async fn a_bad_flag_or_environment_gives_one_line_that_names_it_and_starts_nothing() {
+async fn a_bad_flag_or_variable_is_named_in_one_line_and_starts_nothing() {
     let scene = Scene::open("bad-input").await;
     let script = "touch $NOTES";
     for (flags, named) in [
@@ -220,7 +220,7 @@ fn each_subcommand_has_a_manual_page() {
 }
 
 #[tokio::test]
-async fn without_a_lock_the_command_runs_as_if_it_stood_alone() {
+async fn with_without_lock_the_command_runs_as_if_started_directly() {
     let scene = Scene::open("without-lock").await;
     let script =
         "lockstep=$1; \"$lockstep\" progress half && echo \"$PPID ${LOCKSTEP_LOCK-none}\"; exit 7";

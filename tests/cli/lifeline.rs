@@ -33,7 +33,7 @@ async fn assert_worked_within_lease(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn a_command_dies_with_its_guard_its_children_too() {
+async fn a_killed_lockstep_takes_its_command_and_its_children_with_it() {
     let (_scene, mut run, group) = working("dies-with", &[]).await;
     let sleeper = sleeper_of(group).await;
 
@@ -44,7 +44,7 @@ async fn a_command_dies_with_its_guard_its_children_too() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
+async fn a_stopped_lockstep_loses_its_command_before_the_lease_ends() {
     let (scene, mut run, group) = working("stopped-guard", &["--lease", "5s"]).await;
     let sleeper = sleeper_of(group).await;
 
@@ -58,7 +58,7 @@ async fn a_guard_that_is_stopped_loses_its_command_before_the_lease_ends() {
 }
 
 #[tokio::test]
-async fn a_watchdog_that_is_stopped_is_replaced_and_holds_up_neither_renewals_nor_sigterm() {
+async fn a_stopped_watchdog_is_replaced_and_delays_nothing() {
     let (scene, mut run, group) = working("stopped-watchdog", &["--lease", "5s"]).await;
 
     let first = run.stop_watchdog().await;
@@ -86,7 +86,7 @@ async fn a_signal_to_all_processes_ends_no_watchdog() {
 }
 
 #[tokio::test]
-async fn the_successor_of_a_watchdog_that_dies_or_is_stopped_knows_the_deadlines() {
+async fn the_successor_of_a_watchdog_knows_the_deadlines() {
     for is_stopped in [false, true] {
         let (scene, run, group) = working("new-watchdog", &["--lease", "5s"]).await;
 

@@ -41,7 +41,7 @@ async fn a_signal_ends_the_wait_for_a_table_that_gives_no_answer() {
 }
 
 #[tokio::test]
-async fn who_has_waited_long_enough_gives_up_although_the_table_gives_no_answer() {
+async fn a_waiter_gives_up_after_max_wait_although_the_table_is_silent() {
     let scene = Scene::open("patience-cut-off").await;
     let proxy = scene.table_proxy().await;
     let _active = scene.holder().await;
@@ -78,7 +78,7 @@ pub(crate) async fn gives_an_unseen_grant_back(place: impl Fn(Command) -> Comman
 }
 
 #[tokio::test]
-async fn a_wait_for_a_table_that_never_answers_ends_in_time_and_with_69() {
+async fn max_wait_ends_a_wait_for_a_silent_table_with_69() {
     gives_up_on_a_silent_table(|run| run).await;
 }
 
@@ -176,7 +176,7 @@ async fn ends_at_eof(scene: &Scene, proxy: &FaultProxy, flags: &[&str]) -> Start
 }
 
 #[tokio::test]
-async fn a_success_is_written_down_after_an_outage_at_its_end() {
+async fn a_success_is_recorded_after_an_outage_at_its_end() {
     let scene = Scene::open("late-success").await;
     let proxy = scene.table_proxy().await;
     let flags = ["--run-key", "tick-1", "--lease", "5m"];
@@ -196,7 +196,7 @@ async fn a_success_is_written_down_after_an_outage_at_its_end() {
 }
 
 #[tokio::test]
-async fn a_signal_does_not_cut_the_release_of_a_success_off() {
+async fn sigterm_does_not_interrupt_the_release_of_a_success() {
     let scene = Scene::open("cut-release").await;
     let proxy = scene.table_proxy().await;
     let mut run = ends_at_eof(&scene, &proxy, &[]).await;
@@ -233,7 +233,7 @@ async fn a_lost_lease_is_learned_from_the_table_without_any_event() {
 }
 
 #[tokio::test]
-async fn a_slow_table_is_used_and_a_stop_is_bounded() {
+async fn with_a_slow_table_a_run_works_and_still_stops() {
     let scene = Scene::open("slow-table").await;
     let proxy = scene.table_proxy().await;
     proxy.slow_down(2_500);

@@ -17,7 +17,7 @@ pub(crate) fn stripped(mut command: Command, without: &[&str]) -> Command {
 }
 
 #[tokio::test]
-async fn without_a_region_each_command_ends_with_64_and_without_credentials_with_69_in_one_line() {
+async fn without_region_or_credentials_each_command_ends_with_one_line() {
     let inside = Inside::open().await;
     let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
     for (without, code, part) in [
@@ -46,7 +46,7 @@ pub(crate) fn executable(content: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_program_gives_126_and_a_script_without_a_first_line_runs() {
+async fn a_file_that_is_no_program_gives_126_and_a_bare_script_runs() {
     let inside = Inside::open().await;
     // Data, and machine code for another machine.
     let other = [b"\x7fELF\x02\x01\x01", &[0; 11][..], &[0xff; 100]].concat();

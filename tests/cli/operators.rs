@@ -157,7 +157,7 @@ async fn a_holder_is_evicted_by_the_short_name_that_show_prints() {
 }
 
 #[tokio::test]
-async fn what_ran_last_is_listed_over_all_locks_by_time() {
+async fn history_lists_the_latest_runs_of_all_locks_by_time() {
     let inside = Inside::open().await;
     let prefix = lock("operators-night");
     let [good, bad] = ["good", "bad"].map(|name| format!("{prefix}/{name}"));
@@ -194,7 +194,7 @@ async fn what_ran_last_is_listed_over_all_locks_by_time() {
 }
 
 #[tokio::test]
-async fn no_line_for_people_is_wider_than_120_columns_and_wide_has_whole_names() {
+async fn lines_have_at_most_120_columns_and_wide_shows_whole_names() {
     let scene = Scene::open("operators-width").await;
     let _run = holder(&scene, &scene.lock, "300").await;
     let name = scene.holder_name().await;
@@ -233,7 +233,7 @@ async fn no_line_for_people_is_wider_than_120_columns_and_wide_has_whole_names()
 
 /// A process has no execution that could be started again.
 #[tokio::test]
-async fn a_start_asks_and_is_refused_where_nothing_can_be_started() {
+async fn a_start_is_refused_if_no_execution_can_be_started_again() {
     let scene = Scene::open("operators-start").await;
     scene.echo(&[]).await;
 

@@ -28,7 +28,7 @@ async fn sigterm_is_passed_on_and_a_command_that_ends_in_time_is_not_killed() {
 }
 
 #[tokio::test]
-async fn a_command_that_ignores_sigterm_is_killed_with_its_whole_group_after_the_grace() {
+async fn the_grace_ends_a_command_that_ignores_sigterm_and_its_group() {
     let scene = Scene::open("ignores").await;
     let script = "trap '' TERM; sleep 300 & echo $$ $! >> $NOTES; while :; do sleep 0.1; done";
     let mut run = scene.start(&["--grace", "1s"], script);
@@ -42,7 +42,7 @@ async fn a_command_that_ignores_sigterm_is_killed_with_its_whole_group_after_the
 }
 
 #[tokio::test]
-async fn a_signal_that_means_something_else_to_the_command_does_not_end_it() {
+async fn quit_and_hup_do_not_end_a_command_that_handles_them() {
     let scene = Scene::open("quit").await;
     let script = "dumps=0; trap 'echo dump >> $NOTES; dumps=$((dumps + 1))' QUIT HUP; \
         echo $$ >> $NOTES; while [ $dumps -lt 2 ]; do sleep 0.1; done; exit 0";
@@ -58,7 +58,7 @@ async fn a_signal_that_means_something_else_to_the_command_does_not_end_it() {
 }
 
 #[tokio::test]
-async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
+async fn usr1_is_passed_on_to_the_command() {
     let scene = Scene::open("usr1").await;
     let script = format!("trap 'echo usr1 >> $NOTES; exit 7' USR1; {WORK_ON}");
     let mut run = scene.start(&[], &script);
@@ -71,7 +71,7 @@ async fn signals_that_do_not_end_are_passed_on_and_the_command_works_on() {
 }
 
 #[tokio::test]
-async fn timers_input_power_and_job_control_are_passed_on_too() {
+async fn timer_io_power_and_job_control_signals_are_passed_on() {
     let scene = Scene::open("all-signals").await;
     let signals = ["ALRM", "VTALRM", "PROF", "IO", "PWR", "USR2"];
     let traps = signals.map(|name| format!("trap 'echo {name} >> $NOTES' {name}; "));
@@ -112,7 +112,7 @@ const CHAIN: &str = "echo '[ $1 -gt 0 ] && setsid sh $0 $(($1 - 1)) & echo $$ >>
     touch $NOTES; until [ \"$(wc -l < $NOTES)\" = 600 ]; do sleep 0.1; done";
 
 #[tokio::test]
-async fn nothing_of_a_command_outlives_its_lock_neither_group_nor_daemons_nor_what_those_started() {
+async fn no_process_of_a_command_outlives_its_lock() {
     let group_and_daemon = "sleep 300 & echo $! >> $NOTES; \
         setsid sh -c 'echo $$ >> $NOTES; exec sleep 300' & sleep 0.5";
     for (test, script, count) in [
@@ -131,7 +131,7 @@ async fn nothing_of_a_command_outlives_its_lock_neither_group_nor_daemons_nor_wh
 }
 
 #[tokio::test]
-async fn processes_that_lost_their_parent_are_waited_for() {
+async fn orphans_of_a_command_leave_no_zombies() {
     let scene = Scene::open("zombie").await;
     // The process in the middle ends at once, so the last one becomes a child of lockstep. Then it
     // ends.
@@ -168,7 +168,7 @@ const DAEMON: &str =
     "(setsid sh -c 'echo $$ >> $NOTES; exec sleep 300' > /dev/null 2>&1 &) ; sleep 300";
 
 #[tokio::test]
-async fn a_daemon_dies_with_a_run_that_is_killed_also_with_another_environment_once_it_was_seen() {
+async fn a_daemon_with_any_environment_dies_with_a_killed_run() {
     let other_environment =
         "setsid env -i NOTES=$NOTES sh -c 'echo $$ >> $NOTES; exec sleep 300' & sleep 300";
     let no_parent =

@@ -5,7 +5,7 @@ use lockstep_tests::stack::until;
 use tokio::process::Command;
 
 #[tokio::test]
-async fn a_run_goes_on_while_its_progress_changes_and_is_stopped_with_124_when_it_does_not() {
+async fn a_run_whose_progress_does_not_change_is_stopped_with_124() {
     let progress = format!("{} progress", binary().display());
     let files = format!(
         "for i in 1 2 3 4 5 6; do {progress} \"file $i\"; sleep 0.5; done; \

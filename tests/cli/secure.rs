@@ -130,7 +130,7 @@ async fn echo(scene: &Scene, variables: &[(&str, &str)]) -> (i32, String, String
 }
 
 #[tokio::test]
-async fn a_table_behind_https_is_used_by_the_roots_that_a_setting_names() {
+async fn https_trusts_the_roots_that_a_setting_names() {
     let scene = Scene::open("https").await;
     let front = Front::of(&scene).await;
     let endpoint = format!("https://localhost:{}", front.port);
@@ -166,7 +166,7 @@ async fn a_table_behind_https_is_used_by_the_roots_that_a_setting_names() {
 }
 
 #[tokio::test]
-async fn what_no_retry_mends_ends_at_once_with_its_cause_and_the_setting() {
+async fn an_error_that_no_retry_fixes_ends_at_once_and_names_the_setting() {
     let scene = Scene::open("https-refused").await;
     let front = Front::of(&scene).await;
     let secure = format!("https://localhost:{}", front.port);

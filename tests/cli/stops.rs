@@ -67,7 +67,7 @@ impl Stopping {
 }
 
 #[tokio::test]
-async fn what_outlives_the_first_process_is_signalled_once_and_may_end() {
+async fn processes_that_outlive_the_first_get_one_sigterm_and_may_end() {
     let mut stopping =
         Stopping::by_sigterm("stop-rest", &["--lease", "15s", "--grace", "60s"]).await;
 
@@ -104,7 +104,7 @@ async fn later_signals_reach_all_that_is_left_of_a_stopped_command() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_grace_kills_all_that_is_left() {
+async fn the_end_of_the_grace_kills_the_remaining_processes() {
     let mut stopping = Stopping::by_sigterm("stop-grace", &["--grace", "3s"]).await;
 
     assert_eq!(stopping.run.code().await, 143);
@@ -115,7 +115,7 @@ async fn the_end_of_the_grace_kills_all_that_is_left() {
 }
 
 #[tokio::test]
-async fn a_first_process_over_its_grace_keeps_no_signal_from_work_outside() {
+async fn a_first_process_that_ignores_sigterm_keeps_it_from_no_other() {
     let scene = Scene::open("stop-outside").await;
     let ignores = "trap '' TERM; until [ -e $NOTES.end ]; do sleep 0.1; done";
     let mut run = scene.start(
@@ -133,7 +133,7 @@ async fn a_first_process_over_its_grace_keeps_no_signal_from_work_outside() {
 }
 
 #[tokio::test]
-async fn a_time_limit_gives_the_rest_its_grace_too() {
+async fn a_stop_by_a_time_limit_gives_the_remaining_processes_their_grace() {
     for flag in ["--max-run", "--no-progress"] {
         let flags = [flag, "3s", "--grace", "60s"];
         let mut stopping = Stopping::begin("stop-limit", &flags, async |_, _| {}).await;
@@ -147,7 +147,7 @@ async fn a_time_limit_gives_the_rest_its_grace_too() {
 }
 
 #[tokio::test]
-async fn a_lost_lease_gives_the_rest_until_its_end() {
+async fn after_a_lost_lease_remaining_processes_work_until_its_end() {
     let flags = ["--lease", "15s", "--grace", "5m"];
     let evict = async |scene: &Scene, _: &Started| scene.evict_all(&scene.lock).await;
     let mut saved = Stopping::begin("stop-lost", &flags, evict).await;
@@ -175,7 +175,7 @@ async fn a_lease_that_is_lost_during_a_stop_signals_nothing_again() {
 }
 
 #[tokio::test]
-async fn the_rest_dies_with_a_guard_that_is_killed_in_its_grace() {
+async fn remaining_processes_die_with_a_lockstep_killed_in_the_grace() {
     let stopping = Stopping::by_sigterm("stop-guard", &["--grace", "60s"]).await;
 
     stopping.run.signal("KILL").await;
@@ -184,7 +184,7 @@ async fn the_rest_dies_with_a_guard_that_is_killed_in_its_grace() {
 }
 
 #[tokio::test]
-async fn without_a_stop_the_rest_is_killed_with_the_first_process() {
+async fn without_a_stop_remaining_processes_end_with_the_first() {
     let scene = Scene::open("no-stop").await;
     let script = format!(
         "{}; until [ \"$(wc -l < $NOTES)\" = 2 ]; do sleep 0.1; done",
@@ -199,7 +199,7 @@ async fn without_a_stop_the_rest_is_killed_with_the_first_process() {
 }
 
 #[tokio::test]
-async fn the_rest_of_an_agents_program_has_its_grace_and_its_jobs() {
+async fn remaining_processes_of_an_agents_program_keep_grace_and_jobs() {
     let scene = Scene::open("stop-agent").await;
     let flags = [
         "--lease", "6s", "--grace", "60s", "--", "bash", "-c", IN_AND_OUT,

@@ -100,7 +100,7 @@ async fn progress_of_another_user_needs_neither_tmp_nor_a_writable_root() {
 }
 
 #[tokio::test]
-async fn a_folder_that_others_may_not_enter_has_no_fifo_while_there_is_another() {
+async fn the_progress_fifo_avoids_a_folder_closed_to_other_users() {
     let scene = Scene::open("user-closed").await;
     let folder = scratch("user-closed");
     fs::create_dir(&folder).expect("a folder");

@@ -23,7 +23,7 @@ async fn waiter(scene: &Scene, flags: &[&str], name: &str, work: &str, count: us
 }
 
 #[tokio::test]
-async fn those_who_wait_run_one_by_one_in_the_order_of_their_arrival() {
+async fn waiters_run_one_by_one_in_the_order_of_their_arrival() {
     let scene = Scene::open("line").await;
     let mut first = scene.holder().await;
     let work = "say \"start $NAME\"; sleep 0.3; say \"end $NAME\"";
@@ -67,7 +67,7 @@ async fn a_turn_that_is_taken_up_late_begins_with_a_whole_lease() {
 }
 
 #[tokio::test]
-async fn who_has_waited_long_enough_leaves_the_line_with_75() {
+async fn a_waiter_leaves_the_queue_with_75_after_max_wait() {
     let scene = Scene::open("patience").await;
     let _active = scene.holder().await;
 
@@ -80,7 +80,7 @@ async fn who_has_waited_long_enough_leaves_the_line_with_75() {
 }
 
 #[tokio::test]
-async fn who_is_stopped_while_waiting_leaves_nothing_behind() {
+async fn a_waiter_that_is_stopped_leaves_nothing_behind() {
     let scene = Scene::open("stopped-waiter").await;
     let _active = scene.holder().await;
     let mut waiter = waiter(&scene, &[], "a", "say start", 1).await;
@@ -116,7 +116,7 @@ async fn a_full_queue_is_refused_with_75_or_skipped() {
 }
 
 #[tokio::test]
-async fn a_semaphore_lets_as_many_in_as_it_has_permits() {
+async fn a_lock_has_as_many_holders_as_permits_and_no_more() {
     let scene = Scene::open("semaphore").await;
     let flags = ["--permits", "2"];
     let _two = [(); 2].map(|()| scene.start(&flags, "sleep 300"));
@@ -141,7 +141,7 @@ async fn pair(scene: &Scene) -> (Started, Started) {
 }
 
 #[tokio::test]
-async fn the_standby_starts_within_the_lease_and_a_second_when_the_active_one_is_killed() {
+async fn after_a_kill_the_standby_starts_within_the_lease_and_a_second() {
     let scene = Scene::open("standby-kill").await;
     let (active, mut standby) = pair(&scene).await;
 

@@ -116,7 +116,7 @@ fn each_failure_has_its_exit_code_and_one_line() {
 }
 
 #[test]
-fn the_makefile_of_the_example_weaves_what_changed_under_the_name_of_its_file() {
+fn the_example_makefile_weaves_changed_files_under_their_names() {
     let folder = folder();
     let example = repository().join("infra/examples/weave/Makefile");
     fs::copy(example, folder.join("Makefile")).unwrap();

@@ -20,7 +20,7 @@ fn full() -> Stdio {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_not_reported_as_done() {
+async fn output_that_cannot_be_written_exits_with_73() {
     let scene = Scene::with_record("full-disk").await;
     let lock = scene.lock.as_str();
     for args in [

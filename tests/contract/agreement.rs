@@ -95,7 +95,7 @@ fn every_task_has_a_timeout() {
 }
 
 #[test]
-fn errors_that_must_not_be_retried_come_first_in_every_call_of_a_lock_function() {
+fn no_call_of_a_lock_function_retries_a_final_error() {
     for (path, definition) in definitions() {
         walk(&definition, &mut |object| {
             let Some(retriers) = object.get("Retry").and_then(Value::as_array) else {
@@ -128,7 +128,7 @@ fn errors_that_must_not_be_retried_come_first_in_every_call_of_a_lock_function()
 }
 
 #[test]
-fn the_template_sets_every_key_and_no_other() {
+fn the_template_sets_exactly_the_known_environment_variables() {
     let template = template();
     let words = template.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let set: BTreeSet<_> = words.filter(|word| word.starts_with("LOCKSTEP_")).collect();
@@ -148,7 +148,7 @@ fn the_template_has_the_version_of_the_functions() {
 }
 
 #[test]
-fn committed_schemas_are_what_the_types_say() {
+fn the_committed_schemas_match_the_types() {
     for (name, schema) in schemas::all() {
         let path = schemas::folder().join(name);
         let committed = fs::read_to_string(&path).unwrap_or_default();
@@ -160,7 +160,7 @@ fn committed_schemas_are_what_the_types_say() {
 }
 
 #[test]
-fn the_options_of_the_constructs_are_what_the_types_say() {
+fn the_options_of_the_cdk_constructs_match_the_types() {
     let committed = fs::read_to_string(schemas::lock_options_file()).unwrap_or_default();
     assert_eq!(committed, schemas::lock_options(), "run `make schemas`");
 }

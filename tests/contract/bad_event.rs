@@ -58,7 +58,7 @@ async fn an_event_names_field_value_and_rule_and_touches_no_lock() {
 }
 
 #[tokio::test]
-async fn an_event_of_a_task_that_no_run_has_started_or_that_runs_is_ignored() {
+async fn an_event_of_a_foreign_or_running_task_is_ignored() {
     let functions = Functions::new();
     let foreign = "not one of Lockstep's";
 

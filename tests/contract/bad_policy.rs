@@ -5,7 +5,7 @@ use crate::bad_waiting::base;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_policy_and_a_place_of_work_name_field_value_and_rule() {
+async fn a_wrong_policy_or_work_is_refused_with_field_value_and_rule() {
     let range = "from 1 to 31536000";
     let cases = cases! {
         "stalePolicy", "kill" => "stalePolicy", "kill", "terminate", "yield", "hold";
@@ -47,7 +47,7 @@ async fn a_policy_and_a_place_of_work_name_field_value_and_rule() {
 }
 
 #[tokio::test]
-async fn one_run_catches_up_only_where_runs_are_left_out_or_wait() {
+async fn catch_up_is_refused_unless_on_paused_is_skip_or_wait() {
     let fails = with(&base("queue"), "onPaused", json!("fail"));
     let asks = with(&fails, "overlap", json!("skip"));
     let asks = with(&asks, "mayWait", json!(true));
@@ -59,7 +59,7 @@ async fn one_run_catches_up_only_where_runs_are_left_out_or_wait() {
 }
 
 #[tokio::test]
-async fn a_workflow_and_states_as_work_are_named_by_nothing_else() {
+async fn work_of_a_workflow_or_of_states_refuses_fields_of_other_work() {
     let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
     let workflow = json!({ "stateMachineArn": machine });
     let cases = cases! {

@@ -14,7 +14,7 @@ pub(crate) fn base(overlap: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_bound_of_the_queue_needs_a_queue() {
+async fn max_queue_is_refused_without_overlap_queue() {
     for overlap in ["skip", "fail", "replace"] {
         for given in [1, 100, 501] {
             let cases = cases! { "maxQueue", given => "maxQueue", "is ", QUEUE_ONLY; };
@@ -24,7 +24,7 @@ async fn a_bound_of_the_queue_needs_a_queue() {
 }
 
 #[tokio::test]
-async fn only_a_run_that_may_wait_brings_a_waiting_state_or_an_end_of_waiting() {
+async fn task_token_and_wait_until_are_refused_for_a_run_that_cannot_wait() {
     for overlap in ["skip", "fail"] {
         let until = "2026-03-01T07:00:00Z";
         let cases = cases! {
@@ -65,7 +65,7 @@ async fn a_task_token_is_never_repeated() {
 }
 
 #[tokio::test]
-async fn a_bound_of_the_queue_is_a_number_from_1_to_500_and_an_end_of_waiting_a_time() {
+async fn a_wrong_max_queue_or_wait_until_is_refused_with_its_rule() {
     let range = "from 1 to 500";
     let bounds = cases! {
         "maxQueue", 0 => "maxQueue", "is 0", range;

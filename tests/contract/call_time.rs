@@ -18,7 +18,7 @@ async fn dead(more: Value) -> Functions {
 }
 
 #[tokio::test]
-async fn an_answer_stands_if_the_table_is_silent_after_the_checks() {
+async fn an_acquire_keeps_its_first_answer_if_the_table_then_is_silent() {
     let functions = dead(json!({})).await;
     // The decision takes one request to the table. The checks that follow get no response.
     let table = Faulty::silent_after(&functions, 1);
@@ -32,7 +32,7 @@ async fn an_answer_stands_if_the_table_is_silent_after_the_checks() {
 }
 
 #[tokio::test]
-async fn a_retry_checks_the_attempt_before_it_again_where_a_check_has_failed() {
+async fn a_retry_repeats_a_failed_check_of_its_earlier_attempt() {
     let retried = json!({ "parent": execution("caller"), "waitForEnding": true });
     let (functions, _) = Functions::held_with(&["a", "b"], retried.clone()).await;
     functions.end("a", ExecutionEnd::Failed);
@@ -43,7 +43,7 @@ async fn a_retry_checks_the_attempt_before_it_again_where_a_check_has_failed() {
 
 /// The answer `skipped` would end the caller's retry without a run.
 #[tokio::test]
-async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
+async fn only_a_retry_fails_if_its_earlier_attempt_cannot_be_checked() {
     let parent = json!({ "parent": execution("caller"), "waitForEnding": true });
     let alone = json!({ "waitForEnding": true });
     for (more, expected) in [(parent, "Lockstep.Unavailable"), (alone, "skipped")] {
@@ -65,7 +65,7 @@ async fn only_a_retry_fails_where_the_attempt_before_it_cannot_be_checked() {
 
 /// Lambda ends a call after 10 s. The clock of these tests advances only in pauses and in time limits.
 #[tokio::test]
-async fn an_acquire_ends_in_time_whichever_request_gets_no_response() {
+async fn an_acquire_ends_within_8_s_whichever_request_gets_no_response() {
     let replace = ask_with("b", json!({ "overlap": "replace", "taskToken": "token-1" }));
     let redrive = ask_with("b", json!({ "redriveCount": 1 }));
     for (request, least) in [
@@ -108,7 +108,7 @@ async fn working() -> (Functions, Value) {
 }
 
 #[tokio::test]
-async fn a_heartbeat_and_a_release_end_in_time_whichever_service_gets_silent() {
+async fn heartbeat_and_release_end_within_9_s_whichever_service_is_silent() {
     let calls = [
         ("beat", "taskToken", "beat-2"),
         ("end", "outcome", "succeeded"),

@@ -29,7 +29,7 @@ async fn crowded() -> Functions {
 }
 
 #[tokio::test]
-async fn a_part_that_one_name_has_is_taken_for_the_name() {
+async fn a_part_of_one_name_only_stands_for_that_name() {
     for (part, status, expected) in [
         ("monday", "evicted", "monday"),
         ("tues", "evicted", "tuesday"),
@@ -77,7 +77,7 @@ async fn a_part_of_several_names_or_of_none_is_refused_with_the_names() {
 /// Tables show an execution by its name without the state machine. That name may be the beginning of another
 /// one.
 #[tokio::test]
-async fn a_name_counts_before_a_part_of_another() {
+async fn a_whole_name_wins_over_the_same_text_in_a_longer_name() {
     for called in [execution("batch"), "batch".into()] {
         let functions = Functions::running(&["batch", "batch-2"]);
         for name in ["batch", "batch-2"] {

@@ -33,7 +33,7 @@ async fn acts(functions: &Functions) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn bad_requests_name_field_value_and_rule() {
+async fn a_wrong_clear_rest_or_forget_is_refused_with_field_and_rule() {
     let functions = Functions::new();
     functions.granted("nightly", "a").await;
     let clear = act("clear-rest", json!({ "lock": "nightly" }));
@@ -57,7 +57,7 @@ async fn bad_requests_name_field_value_and_rule() {
 }
 
 #[tokio::test]
-async fn a_wrong_rest_is_ended_and_the_first_waiter_let_in() {
+async fn clear_rest_ends_a_rest_and_grants_the_first_waiter() {
     let rests = json!({ "minIntervalSeconds": 86_400 });
     let (functions, grant) = Functions::held_with(&["a", "b"], rests).await;
     functions.succeed(&grant).await;
@@ -113,7 +113,7 @@ async fn a_run_key_is_not_forgotten_while_a_holder_or_a_waiter_has_it() {
 }
 
 #[tokio::test]
-async fn a_forget_whose_answer_is_lost_is_repeated() {
+async fn a_repeated_forget_finishes_one_that_was_cut_off() {
     let functions = succeeded().await;
 
     let lost = Faulty::cut_off_after(&functions, 0);

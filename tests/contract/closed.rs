@@ -27,7 +27,7 @@ pub(crate) const POLICIES: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_paused_lock_answers_a_run_as_its_policy_says_and_counts_it_only_if_it_skips_it() {
+async fn a_paused_lock_answers_by_policy_and_counts_only_skips() {
     for row in POLICIES.trim().lines() {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let policy: Value = serde_json::from_str(cells[0]).unwrap();
@@ -70,7 +70,7 @@ async fn a_skip_at_a_paused_lock_is_counted_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_retry_beside_an_attempt_that_may_hold_a_permit_is_not_skipped_at_a_paused_lock() {
+async fn a_paused_lock_does_not_skip_a_retry_of_a_holder() {
     for (more, expected) in [
         (
             json!({ "parent": execution("caller") }),
@@ -89,7 +89,7 @@ async fn a_retry_beside_an_attempt_that_may_hold_a_permit_is_not_skipped_at_a_pa
 }
 
 #[tokio::test]
-async fn one_run_of_those_that_a_pause_skips_runs_after_the_resume() {
+async fn with_catch_up_one_of_the_skipped_runs_follows_the_resume() {
     let functions = Functions::running(&["a", "b", "c"]);
     functions.pause("deploy").await;
     let catch_up = |name: &str| {
@@ -130,7 +130,7 @@ async fn a_frozen_lock_grants_nothing_and_says_how_to_clear_it() {
 
 /// The event of the end of the waiting execution was lost.
 #[tokio::test]
-async fn a_run_catches_up_in_the_place_of_one_whose_execution_has_ended() {
+async fn a_run_takes_the_catch_up_of_a_waiter_that_has_ended() {
     let functions = Functions::running(&["a", "b"]);
     functions.pause("deploy").await;
     let catch_up = |name| {

@@ -7,7 +7,7 @@ use crate::scene::{execution, task, task_event, waiting};
 use lockstep::domain::{ExecutionEnd, RunOutcome};
 
 #[tokio::test]
-async fn an_event_that_was_not_dealt_with_to_the_end_is_not_taken_for_one_that_was() {
+async fn a_cut_off_event_is_handled_again_on_its_next_delivery() {
     for writes in 0.. {
         let (functions, grant) = Functions::at_work(&["a"]).await;
         functions.end("a", ExecutionEnd::Failed);
@@ -33,7 +33,7 @@ async fn an_event_that_was_not_dealt_with_to_the_end_is_not_taken_for_one_that_w
 }
 
 #[tokio::test]
-async fn an_acquire_that_was_cut_off_is_done_by_the_next_try() {
+async fn a_repeated_acquire_finishes_one_that_was_cut_off() {
     for writes in 0.. {
         let (functions, _) = Functions::held(&["a", "b"]).await;
         functions.end("a", ExecutionEnd::Failed);
@@ -57,7 +57,7 @@ async fn an_acquire_that_was_cut_off_is_done_by_the_next_try() {
 }
 
 #[tokio::test]
-async fn a_replace_that_was_cut_off_is_done_by_the_next_try() {
+async fn a_repeated_replace_finishes_one_that_was_cut_off() {
     for writes in 0.. {
         let (functions, grant) = Functions::held(&["a", "b"]).await;
 

@@ -12,7 +12,7 @@ fn message(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_duplicate_of_a_holder_without_evidence_takes_its_place_once_its_lease_is_dead() {
+async fn a_duplicate_takes_the_permit_of_a_process_once_its_lease_is_dead() {
     let functions = Functions::new();
     let worker = |name: &str| {
         let terms = json!({ "holder": name, "leaseSeconds": 20 });
@@ -34,7 +34,7 @@ async fn a_duplicate_of_a_holder_without_evidence_takes_its_place_once_its_lease
 
 /// The failed guard on the run key returns the run that succeeded.
 #[tokio::test]
-async fn a_duplicate_of_a_success_is_answered_without_a_read_and_changes_nothing() {
+async fn a_duplicate_of_a_success_costs_no_read_and_changes_nothing() {
     for waited in [0, 120] {
         let functions = Functions::new();
         let grant = functions.granted_with(message("a")).await;
@@ -52,7 +52,7 @@ async fn a_duplicate_of_a_success_is_answered_without_a_read_and_changes_nothing
 }
 
 #[tokio::test]
-async fn a_duplicate_counts_as_a_duplicate_and_as_no_skip() {
+async fn a_duplicate_counts_as_duplicate_and_not_as_skipped() {
     let functions = Functions::new();
     functions.granted_with(message("a")).await;
 

@@ -72,7 +72,7 @@ async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
 }
 
 #[tokio::test]
-async fn an_acquire_waits_for_the_end_of_an_earlier_attempt_alone_a_second_between_two_checks() {
+async fn an_acquire_waits_only_for_an_earlier_attempt_and_at_most_3_s() {
     let (key, none) = (json!({ "runKey": "tick" }), json!({}));
     // Columns:
     // - the terms of both runs,
@@ -115,7 +115,7 @@ async fn an_acquire_waits_for_the_end_of_an_earlier_attempt_alone_a_second_betwe
 /// The earlier run fails while the call waits for its end. The answer `duplicate` would drop the tick,
 /// although no run has done the work.
 #[tokio::test]
-async fn an_acquire_that_waited_answers_by_what_the_lock_is_then() {
+async fn an_acquire_that_has_waited_decides_on_the_newer_record() {
     let same = json!({ "runKey": "tick" });
     let (functions, grant) = working(&same).await;
     let table = Faulty::behind_a_read(&functions, grant, Behind::Failed);
@@ -154,7 +154,7 @@ async fn a_retry_is_not_skipped_while_the_end_of_its_predecessor_is_in_doubt() {
 
 /// The run in the queue may be an attempt in between that has died.
 #[tokio::test]
-async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
+async fn a_retry_learns_of_its_ending_predecessor_despite_a_queue() {
     for same in [parent(), json!({ "runKey": "tick" })] {
         let (functions, _) = working(&same).await;
         functions.end("a", ExecutionEnd::Aborted);
@@ -176,7 +176,7 @@ async fn a_retry_waits_for_its_predecessor_behind_those_that_wait_already() {
 
 /// The earlier attempt has ended, so the retry does not wait for it.
 #[tokio::test]
-async fn a_retry_behind_the_end_of_its_predecessor_is_a_run_like_any_other() {
+async fn a_retry_after_the_end_of_its_predecessor_may_be_skipped() {
     let rest = json!({ "minIntervalSeconds": 600 });
     // Columns: the terms of the earlier attempt, whether another run came between, and what the message says.
     for (more, comes_between, says) in [
@@ -201,7 +201,7 @@ async fn a_retry_behind_the_end_of_its_predecessor_is_a_run_like_any_other() {
 }
 
 #[tokio::test]
-async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
+async fn an_answer_says_ending_only_if_no_waiter_gets_the_permit() {
     let (functions, grant) = working(&json!({})).await;
     functions.finish(&grant, "stopping").await;
     let wait = json!({ "overlap": "queue", "taskToken": "token-b" });
@@ -218,7 +218,7 @@ async fn only_as_many_runs_learn_of_an_ending_as_permits_become_free() {
 }
 
 #[tokio::test]
-async fn a_run_that_reports_that_its_work_is_being_stopped_keeps_its_permit_until_it_has() {
+async fn a_run_that_reports_stopping_keeps_its_permit_until_it_stopped() {
     let (functions, grant) = working(&json!({})).await;
 
     let first = functions.finish(&grant, "stopping").await;
@@ -246,7 +246,7 @@ async fn a_run_whose_container_exited_with_zero_before_its_abort_has_succeeded()
 }
 
 #[tokio::test]
-async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_for_its_key() {
+async fn an_acquire_of_its_key_settles_a_run_that_yielded() {
     for (code, status) in [(0, "duplicate"), (1, "granted")] {
         let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
         let (functions, _) = working(&yields).await;
@@ -265,7 +265,7 @@ async fn a_run_that_went_on_without_its_permit_is_settled_by_the_next_that_asks_
 
 /// The answer `duplicate` would end the caller's retry without a run.
 #[tokio::test]
-async fn a_run_of_a_key_waits_while_the_work_that_yielded_is_being_stopped() {
+async fn a_retry_of_a_key_waits_while_the_yielded_work_is_being_stopped() {
     let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
     let (functions, _) = working(&yields).await;
     functions.silent_for_long(60).await;
@@ -331,7 +331,7 @@ async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
 }
 
 #[tokio::test]
-async fn a_redriven_run_whose_lock_has_gone_on_is_refused_before_it_works() {
+async fn a_redriven_run_is_refused_after_another_grant_of_the_lock() {
     let functions = Functions::new();
     let grant = functions.granted_with(run_of("a", json!({}))).await;
     functions.end("a", ExecutionEnd::Aborted);
@@ -344,7 +344,7 @@ async fn a_redriven_run_whose_lock_has_gone_on_is_refused_before_it_works() {
 }
 
 #[tokio::test]
-async fn a_redrive_of_another_grant_is_refused_by_the_field() {
+async fn a_redrive_with_a_foreign_grant_is_refused_with_its_field() {
     let functions = Functions::new();
     let grant = functions.granted_with(run_of("a", json!({}))).await;
     let mut other = resume(&grant, "b", 1);
@@ -382,7 +382,7 @@ async fn an_earlier_attempt_whose_check_failed_is_checked_again() {
 }
 
 #[tokio::test]
-async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
+async fn a_run_that_goes_on_to_wait_for_an_ending_is_not_counted_skipped() {
     // Columns: whether the holder is ending, whether the run sets `waitForEnding`, and whether it counts as
     // skipped.
     let cases = [
@@ -406,7 +406,7 @@ async fn only_a_run_that_does_not_go_on_to_wait_counts_as_skipped() {
 }
 
 #[tokio::test]
-async fn an_evicted_run_is_waited_for_where_its_work_may_still_be_stopping() {
+async fn an_eviction_frees_no_permit_while_the_work_may_be_stopping() {
     let states = json!({ "work": { "states": true } });
     let (functions, _) = Functions::held_with(&["a", "b"], states).await;
     functions.queue(&["b"]).await;

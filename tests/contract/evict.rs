@@ -35,7 +35,7 @@ async fn a_holder_that_is_alive_is_evicted_only_by_force() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_meanwhile_keeps_a_run_that_had_ended_but_not_one_that_is_evicted_by_force() {
+async fn a_heartbeat_meanwhile_prevents_only_an_eviction_without_force() {
     for (force, expected) in [(true, "stopping"), (false, "Lockstep.LockHeld")] {
         let (functions, grant) = Functions::held(&["a"]).await;
         functions.end("a", ExecutionEnd::Aborted);
@@ -66,7 +66,7 @@ async fn a_dead_holder_is_evicted_at_once_with_note_and_actor() {
 }
 
 #[tokio::test]
-async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end() {
+async fn a_redriven_holder_is_not_evicted_because_of_its_old_end() {
     let (functions, grant) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.wait(20);
@@ -86,7 +86,7 @@ async fn a_holder_that_was_redriven_a_moment_ago_is_not_evicted_by_its_old_end()
 }
 
 #[tokio::test]
-async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
+async fn a_holder_without_readable_evidence_is_evicted_only_by_force() {
     for case in ["its execution", "its work"] {
         let (functions, _) = Functions::held_with(&["a"], in_tasks()).await;
         if case == "its execution" {
@@ -107,7 +107,7 @@ async fn a_dead_holder_that_cannot_be_read_is_evicted_only_by_force() {
 }
 
 #[tokio::test]
-async fn a_holder_with_nothing_but_its_lease_is_evicted_when_that_may_be_judged_dead() {
+async fn a_process_is_evicted_without_force_once_its_lease_is_dead() {
     let holder = "in-a-process";
     let functions = Functions::new();
     let grant = functions.granted("nightly", holder).await;
@@ -126,7 +126,7 @@ async fn a_holder_with_nothing_but_its_lease_is_evicted_when_that_may_be_judged_
 }
 
 #[tokio::test]
-async fn a_holder_of_a_lease_alone_keeps_its_permit_if_it_renews_meanwhile() {
+async fn a_process_that_renews_during_its_eviction_keeps_its_permit() {
     let holder = "in-a-process";
     for (behind, expected) in [
         (Behind::Renewed, "Lockstep.LockHeld"),
@@ -149,7 +149,7 @@ async fn a_holder_of_a_lease_alone_keeps_its_permit_if_it_renews_meanwhile() {
 }
 
 #[tokio::test]
-async fn an_evicted_run_is_stopped_before_its_permit_is_free_by_the_next_call_or_the_sweep() {
+async fn an_eviction_frees_the_permit_only_after_the_work_has_stopped() {
     for by_sweep in [false, true] {
         let (functions, grant) = Functions::at_work(&["a", "b"]).await;
         functions.queue(&["b"]).await;
@@ -190,7 +190,7 @@ async fn an_evicted_run_is_stopped_before_its_permit_is_free_by_the_next_call_or
 }
 
 #[tokio::test]
-async fn work_that_does_not_belong_to_the_lock_is_not_stopped_by_force_either() {
+async fn force_stops_no_execution_that_does_not_name_the_lock() {
     let functions = Functions::running(&["victim"]);
     functions.executions.disown(&arn("victim"));
     functions.granted_with(ask("victim")).await;
@@ -204,7 +204,7 @@ async fn work_that_does_not_belong_to_the_lock_is_not_stopped_by_force_either() 
 }
 
 #[tokio::test]
-async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
+async fn a_waiter_is_dropped_by_its_holder_or_by_its_id() {
     let (functions, _) = Functions::held(&["a"]).await;
     functions.queue(&["b", "c", "d"]).await;
     let id = WaiterId::of(&HolderId::new(execution("c")).unwrap());
@@ -230,7 +230,7 @@ async fn a_waiter_is_dropped_by_its_holder_or_its_id_and_its_execution_ends() {
 }
 
 #[tokio::test]
-async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_is_let_in() {
+async fn a_waiter_with_an_unreadable_item_is_dropped_by_its_id() {
     let (functions, grant) = Functions::held(&["a", "b", "c"]).await;
     functions.queue(&["b", "c"]).await;
     let id = WaiterId::of(&HolderId::new(execution("b")).unwrap());
@@ -257,7 +257,7 @@ async fn a_waiter_without_a_readable_item_is_dropped_by_its_id_and_the_next_one_
 
 /// No check has seen the end of the run, so its release publishes the event.
 #[tokio::test]
-async fn an_evicted_run_that_releases_its_permit_itself_is_reported_as_evicted() {
+async fn the_release_of_an_evicted_run_reports_its_eviction() {
     let (functions, grant) = Functions::at_work(&["a"]).await;
     let stopping = functions.operate(evict_by_force("a")).await;
     assert_eq!(status_of(&stopping), "stopping");
@@ -276,7 +276,7 @@ async fn an_evicted_run_that_releases_its_permit_itself_is_reported_as_evicted()
 }
 
 #[tokio::test]
-async fn a_permit_is_abandoned_only_by_force_and_after_a_vain_stop() {
+async fn a_permit_is_abandoned_only_by_force_and_after_a_failed_stop() {
     let (functions, grant) = Functions::at_work(&["a", "b"]).await;
     functions.beat(&grant, "beat-a").await;
     functions.queue(&["b"]).await;

@@ -57,7 +57,7 @@ fn missing(functions: &Functions) -> usize {
 }
 
 #[tokio::test]
-async fn nights_that_succeed_are_not_missing_over_a_change_of_the_clocks_and_a_slow_run() {
+async fn a_clock_change_or_a_slow_run_makes_no_night_missing() {
     let functions = Functions::new();
 
     for (name, took, length) in [
@@ -73,7 +73,7 @@ async fn nights_that_succeed_are_not_missing_over_a_change_of_the_clocks_and_a_s
 }
 
 #[tokio::test]
-async fn a_night_that_fails_or_is_not_started_is_missing_once_until_the_next_success() {
+async fn a_missing_success_is_reported_once_until_the_next_success() {
     for (case, batch) in [("fails", Night::Fails), ("not started", Night::NotStarted)] {
         let functions = Functions::new();
         night(&functions, "run-1", Night::Succeeds(0), 24).await;
@@ -97,7 +97,7 @@ async fn a_night_that_fails_or_is_not_started_is_missing_once_until_the_next_suc
 }
 
 #[tokio::test]
-async fn the_event_names_the_expectation_the_last_success_if_any_and_the_runbook() {
+async fn run_missing_names_the_expectation_and_the_last_success() {
     for (succeeds, last) in [
         (true, "the last success was at 2026-03-01T06:00:00Z"),
         (false, "no run has succeeded yet"),
@@ -121,7 +121,7 @@ async fn the_event_names_the_expectation_the_last_success_if_any_and_the_runbook
 }
 
 #[tokio::test]
-async fn a_paused_night_is_not_missing_and_the_time_begins_anew_with_the_resume() {
+async fn an_expectation_is_suspended_in_a_pause_and_restarts_with_the_resume() {
     let functions = Functions::new();
     night(&functions, "run-1", Night::Succeeds(0), 24).await;
     let nightly = json!({ "lock": "nightly" });
@@ -140,7 +140,7 @@ async fn a_paused_night_is_not_missing_and_the_time_begins_anew_with_the_resume(
 }
 
 #[tokio::test]
-async fn the_receipt_names_the_expectation_and_one_that_lies_costs_a_read() {
+async fn a_wrong_expectation_in_a_receipt_does_not_change_the_lock() {
     let functions = Functions::new();
     let grant = start(&functions, "run-1").await;
     assert_eq!(grant["expectEverySeconds"], EVERY);
@@ -183,7 +183,7 @@ fn values(functions: &Functions, metric: &str) -> Vec<f64> {
 }
 
 #[tokio::test]
-async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
+async fn the_sweep_counts_the_outcomes_of_dead_runs_and_the_queue() {
     let failed = Some(ExecutionEnd::Failed);
     for (case, end, expected) in [
         ("dead", failed, ["Recovered", "Failed"]),
@@ -213,7 +213,7 @@ async fn the_sweep_counts_how_dead_runs_ended_and_who_still_waits() {
 }
 
 #[tokio::test]
-async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registration() {
+async fn oldest_wait_seconds_counts_from_the_first_registration() {
     let (functions, _) = Functions::at_work(&["a", "b", "c", "r"]).await;
     for name in ["b", "c", "b"] {
         functions.queue(&[name]).await;
@@ -234,7 +234,7 @@ async fn the_oldest_wait_is_that_of_the_first_arrival_since_its_first_registrati
 }
 
 #[tokio::test]
-async fn a_held_lock_that_the_sweep_checks_is_not_missing_before_its_time() {
+async fn a_check_by_the_sweep_reports_no_success_missing_too_early() {
     let fields = json!({ "expectEverySeconds": EVERY });
     let (functions, grant) = Functions::held_with(&["a"], fields).await;
     functions.wait(50);

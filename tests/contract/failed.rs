@@ -132,7 +132,7 @@ async fn only_a_failure_that_a_run_reports_is_a_message() {
 }
 
 #[tokio::test]
-async fn a_failure_that_cannot_be_read_keeps_no_permit() {
+async fn an_unreadable_failure_does_not_fail_the_release() {
     for odd in [json!("no"), json!({ "error": 1 }), Value::Null, json!([])] {
         let functions = Functions::new();
         let grant = functions.granted_with(ask_with("a", json!({}))).await;
@@ -148,7 +148,7 @@ async fn a_failure_that_cannot_be_read_keeps_no_permit() {
 }
 
 #[tokio::test]
-async fn a_run_that_its_caller_retries_says_which_attempt_it_is() {
+async fn the_failure_of_a_retry_has_the_number_of_its_attempt() {
     let functions = Functions::new();
     let of = |parent: &str, key: &str| json!({ "parent": execution(parent), "runKey": key });
     for (name, more) in [
@@ -175,7 +175,7 @@ async fn a_run_that_its_caller_retries_says_which_attempt_it_is() {
 }
 
 #[tokio::test]
-async fn a_guarded_workflow_leads_to_its_own_execution() {
+async fn the_failure_of_a_guarded_workflow_links_its_execution() {
     let functions = Functions::new();
     let machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
     let work = json!({ "work": { "stateMachineArn": machine } });
@@ -194,7 +194,7 @@ async fn a_guarded_workflow_leads_to_its_own_execution() {
 }
 
 #[tokio::test]
-async fn a_run_found_dead_is_one_message_whatever_run_events_says() {
+async fn a_run_found_dead_is_one_message_with_or_without_run_events() {
     for run_events in [false, true] {
         let mut functions = Functions::new();
         functions.run_events = run_events;
@@ -222,7 +222,7 @@ async fn a_run_found_dead_is_one_message_whatever_run_events_says() {
 }
 
 #[tokio::test]
-async fn each_failed_attempt_is_one_message_whoever_sees_its_end_first() {
+async fn a_failed_attempt_is_one_message_whoever_reports_its_end_first() {
     /// What happens after the heartbeat of a run, in order.
     #[derive(Clone, Copy, Debug)]
     enum Step {
@@ -334,7 +334,7 @@ async fn a_failed_run_has_its_length_and_the_usual_one_of_the_successes() {
 }
 
 #[tokio::test]
-async fn a_history_without_a_response_leaves_out_the_attempt_alone() {
+async fn a_failure_is_reported_without_its_attempt_if_no_history_comes() {
     for answered in 0..10 {
         let functions = Functions::new();
         let parent = json!({ "parent": execution("caller") });

@@ -108,7 +108,7 @@ async fn a_retry_in_its_own_execution_waits_for_the_task_of_the_failed_start() {
 
 /// A workflow may catch the failure of its guarded states, and run a task after them.
 #[tokio::test]
-async fn a_task_behind_the_guarded_states_keeps_no_permit() {
+async fn a_task_that_starts_after_the_guarded_states_keeps_no_permit() {
     for (since, held) in [(0, 1), (5, 0)] {
         let (functions, grant) = woven().await;
         functions.finish(&grant, "stopping").await;
@@ -125,7 +125,7 @@ async fn a_task_behind_the_guarded_states_keeps_no_permit() {
 }
 
 #[tokio::test]
-async fn a_history_that_may_not_be_read_keeps_no_permit() {
+async fn an_execution_history_that_is_denied_keeps_no_permit() {
     let denied = || ExecutionsError::Denied("no key".into());
     let unavailable = || ExecutionsError::Unavailable("throttled".into());
     for (error, held) in [(denied(), 0), (unavailable(), 1)] {

@@ -29,7 +29,7 @@ async fn under_grant(functions: &Functions, mut request: Value) -> Value {
 }
 
 #[tokio::test]
-async fn each_request_that_a_version_has_sent_is_answered() {
+async fn the_requests_of_every_version_are_answered() {
     let mut states = Vec::new();
     for line in REQUESTS.lines() {
         let kept: Value = serde_json::from_str(line).expect("JSON");

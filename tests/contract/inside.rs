@@ -34,7 +34,7 @@ async fn late_with(more: Value) -> (Functions, Value) {
 }
 
 #[tokio::test]
-async fn the_job_of_a_task_makes_way_when_its_task_has_stopped_or_its_lease_is_over() {
+async fn a_job_loses_its_permit_when_its_task_stopped_or_its_lease_is_dead() {
     use RunOutcome::{Lost, Recovered};
     let (none, message) = (json!({}), json!({ "permits": 100, "runKey": "m-1" }));
     let in_time = 62 - LATE;
@@ -107,7 +107,7 @@ async fn the_job_of_a_task_is_shown_with_the_end_of_its_container() {
 }
 
 #[tokio::test]
-async fn the_sweep_frees_what_the_job_of_a_forgotten_task_held() {
+async fn the_sweep_frees_the_permit_of_a_task_that_ecs_does_not_know() {
     let (functions, lost) = late().await;
     functions.tasks.forget(&task("a", 1, false).arn);
 
@@ -122,7 +122,7 @@ async fn the_sweep_frees_what_the_job_of_a_forgotten_task_held() {
 }
 
 #[tokio::test]
-async fn a_skip_says_how_to_end_a_task_and_names_no_execution_where_there_is_none() {
+async fn a_skip_says_how_to_stop_the_task_that_holds_the_lock() {
     let (functions, _) = late().await;
 
     let by_task = functions.acquire(ask("b")).await.unwrap();

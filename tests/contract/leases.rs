@@ -7,7 +7,7 @@ use lockstep::domain::{ExecutionEnd, Permits, Timestamp};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_heartbeat_sets_the_length_of_the_lease_and_the_time_to_the_next() {
+async fn a_heartbeat_can_change_the_lease_and_its_own_interval() {
     let functions = Functions::new();
     let grant = functions.granted("nightly", "run-1").await;
     let beat = json!({ "grant": grant, "heartbeatSeconds": 99, "leaseSeconds": 300 });
@@ -29,7 +29,7 @@ async fn a_heartbeat_sets_the_length_of_the_lease_and_the_time_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_release_ends_its_state_and_frees_its_permit_exactly_once_and_a_late_beat_ends_its_own() {
+async fn a_repeated_release_frees_one_permit_and_ends_one_state() {
     let functions = Functions::new();
     let ask = |holder: &str| json!({ "lock": "api", "holder": holder, "permits": 2 });
     let grant = functions.granted_with(ask("run-1")).await;
@@ -69,7 +69,7 @@ async fn an_execution_under_a_reused_arn_gets_the_earlier_grant() {
 }
 
 #[tokio::test]
-async fn metrics_tell_grants_skips_recoveries_and_held_time() {
+async fn grants_skips_recoveries_and_held_time_are_counted() {
     let functions = Functions::new();
     functions.granted("nightly", "run-1").await;
     let second = json!({ "lock": "nightly", "holder": "run-2" });
@@ -96,7 +96,7 @@ async fn metrics_tell_grants_skips_recoveries_and_held_time() {
 }
 
 #[tokio::test]
-async fn capacity_can_change_while_the_lock_is_free() {
+async fn permits_can_change_only_while_the_lock_is_free() {
     let functions = Functions::new();
     let ask = json!({ "lock": "api", "holder": "run-2", "permits": 3 });
     let grant = functions.granted("api", "run-1").await;
@@ -111,7 +111,7 @@ async fn capacity_can_change_while_the_lock_is_free() {
 }
 
 #[tokio::test]
-async fn a_late_finisher_and_one_under_another_name_or_token_cannot_touch_the_holder() {
+async fn a_wrong_holder_or_token_can_neither_renew_nor_release() {
     let functions = Functions::new();
     let old = functions.granted("nightly", "run-1").await;
     functions.wait(62);
@@ -131,7 +131,7 @@ async fn a_late_finisher_and_one_under_another_name_or_token_cannot_touch_the_ho
 }
 
 #[tokio::test]
-async fn tokens_grow_although_the_clock_steps_back() {
+async fn fencing_tokens_grow_although_the_clock_steps_back() {
     let functions = Functions::new();
     let first = functions.granted("nightly", "run-1").await;
     functions.succeed(&first).await;

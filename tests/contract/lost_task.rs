@@ -17,7 +17,7 @@ async fn orphaned() -> (Functions, Value) {
 }
 
 #[tokio::test]
-async fn it_is_stopped_and_the_permit_is_free_once_it_has() {
+async fn a_lost_task_is_stopped_before_its_permit_is_freed() {
     let (functions, grant) = orphaned().await;
 
     let first = functions.reap_end("a", "FAILED").await;
@@ -37,7 +37,7 @@ async fn it_is_stopped_and_the_permit_is_free_once_it_has() {
 }
 
 #[tokio::test]
-async fn a_task_on_its_way_down_still_counts_as_running() {
+async fn a_task_in_status_stopping_still_counts_as_running() {
     let (functions, grant) = orphaned().await;
     functions.reap_end("a", "FAILED").await;
 
@@ -48,7 +48,7 @@ async fn a_task_on_its_way_down_still_counts_as_running() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_stopped_keeps_the_lock_and_is_tried_again() {
+async fn a_lost_task_that_cannot_be_stopped_is_stopped_again_by_the_sweep() {
     let (functions, _) = orphaned().await;
     let throttled = TasksError::Unavailable("ThrottlingException".into());
     functions.tasks.fail_every(TasksCall::Stop, throttled);
@@ -65,7 +65,7 @@ async fn one_that_cannot_be_stopped_keeps_the_lock_and_is_tried_again() {
 }
 
 #[tokio::test]
-async fn one_of_another_run_is_left_alone() {
+async fn the_task_of_another_run_is_not_stopped() {
     let (functions, _) = orphaned().await;
     functions.put_task("b", task("u", 1, false));
 

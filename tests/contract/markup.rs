@@ -157,18 +157,18 @@ pub(crate) fn assert_harmless(page: &str) {
 
 #[test]
 #[should_panic(expected = "element script")]
-fn a_script_is_found() {
+fn assert_harmless_refuses_a_script() {
     assert_harmless("<style></style><script>x</script>");
 }
 
 #[test]
 #[should_panic(expected = "attribute onclick of div")]
-fn an_event_handler_is_found() {
+fn assert_harmless_refuses_an_event_handler() {
     assert_harmless("<style></style><div onclick=\"x\"></div>");
 }
 
 #[test]
 #[should_panic(expected = "attribute href of a")]
-fn a_link_to_elsewhere_is_found() {
+fn assert_harmless_refuses_a_link() {
     assert_harmless("<style></style><a href=\"https://example.com\">x</a>");
 }

@@ -19,7 +19,7 @@ async fn all_paused() -> (Functions, Value) {
 }
 
 #[tokio::test]
-async fn a_pause_of_all_locks_holds_for_a_lock_that_comes_later() {
+async fn a_pause_of_all_locks_also_holds_for_a_new_lock() {
     let (functions, paused) = all_paused().await;
     assert_eq!(
         (&paused["done"], &paused["newLocks"]),
@@ -90,7 +90,7 @@ async fn a_new_lock_under_a_pause_of_all_answers_as_a_paused_lock_does() {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_at_a_new_lock_is_let_in_by_the_resume_of_all() {
+async fn a_resume_of_all_locks_grants_a_run_that_waits_at_a_new_lock() {
     let (functions, _) = all_paused().await;
     let queued = functions.status(waiting("a", "token-a")).await;
     assert_eq!(queued, "queued");
@@ -123,7 +123,7 @@ async fn a_pause_of_all_with_an_end_is_over_for_new_locks_too() {
 }
 
 #[tokio::test]
-async fn only_an_order_to_all_locks_is_about_new_ones() {
+async fn only_an_act_on_all_locks_is_about_new_locks() {
     let functions = Functions::running(&["a"]);
     functions.ran("nightly-1", "x").await;
 
@@ -141,7 +141,7 @@ async fn only_an_order_to_all_locks_is_about_new_ones() {
 }
 
 #[tokio::test]
-async fn a_new_lock_that_is_resumed_by_its_name_runs_under_a_pause_of_all() {
+async fn a_lock_resumed_by_its_name_grants_under_a_pause_of_all() {
     let (functions, _) = all_paused().await;
     functions.order("pause", json!({ "lock": "nightly" })).await;
     functions
@@ -154,7 +154,7 @@ async fn a_new_lock_that_is_resumed_by_its_name_runs_under_a_pause_of_all() {
 /// A start that began before the act may have read the old mode of new locks and write its record after the
 /// act. The act waits 10 s, until such a start has ended, and then lists the locks.
 #[tokio::test]
-async fn locks_are_listed_once_each_start_before_the_order_has_ended() {
+async fn an_act_on_all_locks_waits_10_s_for_starts_under_way() {
     for act in ["pause", "resume"] {
         let functions = Functions::running(&["a"]);
         if act == "resume" {
@@ -172,7 +172,7 @@ async fn locks_are_listed_once_each_start_before_the_order_has_ended() {
 }
 
 #[tokio::test]
-async fn a_pause_of_all_is_kept_as_the_order_gave_it() {
+async fn a_pause_of_all_locks_keeps_its_end() {
     let functions = Functions::running(&["a"]);
     let until = functions.time_in(600);
     functions

@@ -44,7 +44,7 @@ pub(crate) async fn is_paused(functions: &Functions, lock: &str) -> bool {
 }
 
 #[tokio::test]
-async fn acts_that_write_name_field_value_and_rule() {
+async fn a_wrong_act_that_writes_is_refused_with_field_value_and_rule() {
     let functions = Functions::new();
     let pause = act("pause", json!({ "lock": "nightly" }));
     let pause_cases = cases! {
@@ -124,7 +124,7 @@ async fn view_refuses_every_act_that_writes() {
 }
 
 #[tokio::test]
-async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_waiter_in() {
+async fn pause_and_resume_are_recorded_with_note_and_actor() {
     let functions = Functions::running(&["b"]);
 
     let nightly = json!({ "lock": "nightly" });
@@ -158,7 +158,7 @@ async fn a_pause_is_recorded_with_note_and_actor_and_a_resume_lets_the_first_wai
 }
 
 #[tokio::test]
-async fn a_prefix_is_paused_and_resumed_lock_by_lock_but_for_frozen_ones() {
+async fn a_pause_of_a_prefix_skips_frozen_locks() {
     let functions = Functions::new();
     functions.hold_locks(40).await;
     functions.granted("t/other", "a").await;
@@ -216,7 +216,7 @@ async fn an_act_that_dies_half_way_through_a_prefix_is_repeated() {
 }
 
 #[tokio::test]
-async fn an_act_whose_time_is_over_says_where_to_go_on() {
+async fn an_act_on_a_prefix_that_runs_out_of_time_returns_next() {
     let functions = Functions::new();
     functions.hold_locks(40).await;
     let slow = Faulty::slow(&functions, std::time::Duration::from_secs(2));
@@ -239,7 +239,7 @@ async fn an_act_whose_time_is_over_says_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_pause_that_drains_names_a_hundred_held_locks_at_most() {
+async fn a_pause_that_drains_names_at_most_100_held_locks() {
     let functions = Functions::new();
     functions.hold_locks(101).await;
 
@@ -251,7 +251,7 @@ async fn a_pause_that_drains_names_a_hundred_held_locks_at_most() {
 }
 
 #[tokio::test]
-async fn a_pause_that_drains_waits_for_the_holders_and_names_those_that_are_left() {
+async fn a_pause_that_drains_waits_20_s_and_names_the_locks_still_held() {
     let functions = Functions::new();
     functions.granted("s/idle-soon", "a").await;
     let grant = functions.granted("s/held", "a").await;

@@ -85,7 +85,7 @@ fn wait<T>(ask: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn what_show_says_of_a_holder_is_what_a_check_does() {
+fn show_predicts_what_a_check_does_to_a_holder() {
     let counts = RefCell::new(BTreeMap::<String, u32>::new());
     check(10_000, &cases(), |case| {
         let now = after(case.now);

@@ -7,7 +7,7 @@ use lockstep::contract::EventKind;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_pause_with_an_end_is_over_by_itself_and_the_sweep_resumes_the_lock() {
+async fn the_sweep_resumes_a_lock_at_the_end_of_its_pause() {
     let functions = Functions::running(&["b", "c"]);
     functions.granted("nightly", "a").await;
     let until = functions.time_in(3600);
@@ -40,7 +40,7 @@ async fn a_pause_with_an_end_is_over_by_itself_and_the_sweep_resumes_the_lock() 
 }
 
 #[tokio::test]
-async fn idle_locks_are_resumed_at_the_end_of_their_pause_and_open_before_the_sweep() {
+async fn an_idle_lock_is_open_at_the_end_of_its_pause_before_the_sweep() {
     let functions = Functions::new();
     for lock in ["s/a", "s/b"] {
         functions.ran(lock, "x").await;

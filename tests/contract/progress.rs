@@ -40,7 +40,7 @@ async fn a_run_is_renewed_while_it_makes_progress_within_its_time() {
 }
 
 #[tokio::test]
-async fn terminate_fails_the_heartbeat_and_leaves_the_permit_to_the_workflows_own_release() {
+async fn terminate_fails_the_heartbeat_and_leaves_the_release_to_the_run() {
     let (functions, grant) = held("terminate").await;
     functions.wait(31);
 

@@ -45,7 +45,7 @@ async fn a_renewal_protects_the_task_until_the_lease_ends_in_whole_minutes() {
 }
 
 #[tokio::test]
-async fn a_release_clears_the_protection_also_of_a_run_that_had_lost_its_permit() {
+async fn a_release_clears_the_protection_even_after_a_lost_permit() {
     let (functions, _, release) = held(60).await;
 
     let first = functions.release(release.clone()).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_request_without_protection_is_answered_without_it() {
 }
 
 #[tokio::test]
-async fn an_ecs_that_refuses_or_does_not_answer_is_reported_and_fails_neither() {
+async fn a_failed_protection_is_reported_and_fails_no_request() {
     type Fails = Option<fn(String) -> TasksError>;
     let cases: [(&str, Fails); 5] = [
         ("DEPLOYMENT_BLOCKED", None),
@@ -123,7 +123,7 @@ async fn a_heartbeat_that_renews_nothing_protects_nothing() {
 }
 
 #[tokio::test]
-async fn the_cluster_of_the_task_goes_by_its_name_or_its_arn() {
+async fn protection_accepts_the_cluster_by_name_or_by_arn() {
     let (functions, beat, _) = held(60).await;
 
     for cluster in ["batch", CLUSTER] {
@@ -135,7 +135,7 @@ async fn the_cluster_of_the_task_goes_by_its_name_or_its_arn() {
 }
 
 #[tokio::test]
-async fn heartbeat_and_release_name_what_is_wrong_with_the_task_and_change_nothing() {
+async fn a_wrong_task_to_protect_is_refused_with_field_value_and_rule() {
     let (functions, beat, release) = held(60).await;
 
     assert_refuses(&functions, Functions::heartbeat, &beat, bad_tasks()).await;

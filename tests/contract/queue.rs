@@ -17,7 +17,7 @@ pub(crate) async fn two_wait() -> (Functions, Value) {
 }
 
 #[tokio::test]
-async fn a_release_hands_the_permit_to_the_first_waiter_in_its_write_and_pushes_its_grant() {
+async fn a_release_grants_the_first_waiter_in_its_own_write() {
     let (functions, grant) = two_wait().await;
     let before = functions.record("nightly").await.unwrap().version;
 
@@ -40,7 +40,7 @@ async fn a_release_hands_the_permit_to_the_first_waiter_in_its_write_and_pushes_
 }
 
 #[tokio::test]
-async fn a_run_that_does_not_fit_into_the_queue_fails_by_name_and_leaves_nothing() {
+async fn a_full_queue_refuses_with_queue_full_and_keeps_nothing() {
     let (functions, _) = Functions::held(&["a"]).await;
     let first = waiting_alone("b", "token-b");
     functions.acquire(first).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_run_that_skips_a_full_queue_counts_and_is_reported_as_skipped() {
 
 /// The event of the waiter's end was lost, and the sweep checks no waiter of a lock that is held.
 #[tokio::test]
-async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended() {
+async fn a_run_at_a_full_queue_takes_the_place_of_a_dead_waiter() {
     let cases = [
         ("aborted", "queued"),
         ("redriven since", "Lockstep.QueueFull"),
@@ -144,7 +144,7 @@ async fn a_run_at_a_full_queue_takes_the_place_of_one_whose_execution_has_ended(
 
 /// A call of acquire-lock checks three waiters, and the first of them is another one in each second.
 #[tokio::test]
-async fn each_dead_waiter_of_a_long_queue_is_found_within_as_many_seconds() {
+async fn repeated_acquires_find_every_dead_waiter_of_a_long_queue() {
     let names = ["b", "c", "d", "e", "f"];
     for dead in names {
         let (functions, _) = Functions::held(&["a", "b", "c", "d", "e", "f", "g"]).await;
@@ -178,7 +178,7 @@ async fn a_process_in_a_full_queue_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn a_run_that_does_not_wait_meets_no_queue() {
+async fn when_queue_full_changes_nothing_for_a_run_that_does_not_wait() {
     for overlap in ["skip", "fail"] {
         let (functions, _) = Functions::held(&["a"]).await;
         let mut answers = Vec::new();
@@ -199,7 +199,7 @@ async fn a_run_that_does_not_wait_meets_no_queue() {
 
 /// The request with `mayWait` is the first of the two requests of exclusive-run. It does not wait itself.
 #[tokio::test]
-async fn a_run_that_may_wait_for_another_capacity_is_not_refused() {
+async fn a_request_with_may_wait_is_not_refused_for_its_permits() {
     let (functions, _) = Functions::held(&["a"]).await;
     let of_two = |more: Value| ask_with("b", merged(json!({ "permits": 2 }), &more));
 

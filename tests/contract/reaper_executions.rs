@@ -25,7 +25,7 @@ async fn an_execution_that_ended_frees_what_it_held_and_lets_the_next_in() {
 /// The heartbeat was under way when the execution ended. A heartbeat after a redrive that DescribeExecution
 /// does not show yet looks the same.
 #[tokio::test]
-async fn an_execution_that_seems_to_have_renewed_since_its_end_is_checked_once_more() {
+async fn a_holder_that_renewed_after_its_end_is_checked_once_more() {
     let (functions, grant) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(1);
@@ -77,7 +77,7 @@ async fn an_event_of_an_execution_that_names_no_lock_or_runs_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_dead_waiter_is_cleared_from_the_queue() {
+async fn the_event_of_a_dead_waiter_drops_it_from_the_queue() {
     // The waiter may have registered in the millisecond of its end.
     for waited in [0, 1] {
         let (functions, _) = Functions::held(&["a", "b", "c"]).await;
@@ -96,7 +96,7 @@ async fn a_dead_waiter_is_cleared_from_the_queue() {
 }
 
 #[tokio::test]
-async fn the_end_of_an_execution_that_neither_holds_nor_waits_asks_for_no_description() {
+async fn the_end_of_an_uninvolved_execution_costs_no_describe_execution() {
     let (functions, _) = Functions::held(&["a", "b"]).await;
     // The first call of DescribeExecution still shows it as running.
     functions.end_late("b", ExecutionEnd::Failed, 1);
@@ -126,7 +126,7 @@ async fn a_dead_waiter_whose_turn_comes_while_its_event_is_handled_is_found() {
 /// The execution was redriven after the event. DescribeExecution shows it as running, or still shows the
 /// earlier end.
 #[tokio::test]
-async fn an_old_event_of_a_waiter_or_holder_that_was_redriven_leaves_it_where_it_is() {
+async fn an_old_event_drops_no_redriven_waiter_and_frees_no_redriven_holder() {
     for ended in [false, true] {
         let (functions, _) = Functions::held(&["a", "b"]).await;
         functions.queue(&["b"]).await;
@@ -150,7 +150,7 @@ async fn an_old_event_of_a_waiter_or_holder_that_was_redriven_leaves_it_where_it
 
 /// ListTasks may not yet list the task that the execution has started.
 #[tokio::test]
-async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_event() {
+async fn an_ended_execution_without_a_listed_task_is_checked_once_more() {
     let place = json!({ "work": { "cluster": "batches", "container": "app" } });
     let (functions, _) = Functions::held_with(&["a"], place).await;
     functions.wait(1);
@@ -165,7 +165,7 @@ async fn an_execution_that_ended_without_a_task_is_checked_once_more_on_its_even
 }
 
 #[tokio::test]
-async fn an_event_counts_where_the_description_of_the_end_lags_behind_it() {
+async fn an_event_counts_although_describe_execution_lags_behind_it() {
     let (functions, _) = Functions::held(&["a"]).await;
     functions.wait(5);
     let mut event = end_event("a", "FAILED");
@@ -181,7 +181,7 @@ async fn an_event_counts_where_the_description_of_the_end_lags_behind_it() {
 
 /// A user's own workflow computes `redriveCount`, and may compute a wrong one.
 #[tokio::test]
-async fn a_number_of_redrives_that_was_never_true_keeps_no_dead_run() {
+async fn a_wrong_redrive_count_does_not_keep_a_dead_run_alive() {
     let (functions, grant) = Functions::held(&["a"]).await;
     let beat = json!({ "grant": grant, "taskToken": "beat-a", "redriveCount": 7 });
     functions.heartbeat(beat).await.unwrap();

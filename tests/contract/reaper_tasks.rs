@@ -33,7 +33,7 @@ async fn a_stopped_task_of_an_ended_execution_frees_the_permit_in_seconds() {
 }
 
 #[tokio::test]
-async fn a_task_that_stops_while_its_execution_goes_on_frees_nothing_and_is_noted() {
+async fn a_stopped_task_of_a_running_execution_frees_no_permit() {
     let (functions, grant, stopped) = stopped().await;
 
     let report = functions.reap_stop("a", &stopped, &grant).await;
@@ -45,7 +45,7 @@ async fn a_task_that_stops_while_its_execution_goes_on_frees_nothing_and_is_note
 }
 
 #[tokio::test]
-async fn an_event_that_comes_twice_is_dropped() {
+async fn a_task_event_that_is_delivered_twice_is_ignored() {
     let (functions, grant, stopped) = stopped().await;
     functions.end("a", ExecutionEnd::Failed);
     let event = task_event("a", &stopped, &grant, "STOPPED");
@@ -75,7 +75,7 @@ async fn an_older_version_of_the_task_is_dropped_and_a_newer_one_is_noted() {
 }
 
 #[tokio::test]
-async fn a_late_event_of_an_earlier_run_leaves_the_next_one_alone() {
+async fn a_late_task_event_of_an_earlier_run_does_not_touch_the_next_run() {
     let (functions, grant) = Functions::at_work(&["a"]).await;
     let stopped = task("t", 2, true);
     functions.succeed(&grant).await;

@@ -28,7 +28,7 @@ impl Functions {
 }
 
 #[tokio::test]
-async fn a_holder_that_evidence_shows_to_be_dead_makes_way_and_any_other_is_left() {
+async fn an_acquire_recovers_only_a_holder_that_evidence_shows_dead() {
     use ExecutionEnd::{Aborted, Failed};
     use Fate::{Ends, IsUnknown, RunsOn};
     let (none, key) = (json!({}), json!({ "permits": 3, "runKey": "m" }));
@@ -116,7 +116,7 @@ async fn of_several_holders_only_the_dead_one_loses_its_permit() {
 }
 
 #[tokio::test]
-async fn a_queue_that_a_dead_holder_had_filled_takes_the_caller() {
+async fn a_full_queue_has_a_place_after_a_dead_holder_is_recovered() {
     let (functions, _) = Functions::held(&["a", "b", "c"]).await;
     let first = waiting_alone("b", "token-b");
     functions.acquire(first).await.unwrap();

@@ -27,7 +27,7 @@ fn tick(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn its_heartbeat_gets_the_grant_back_under_the_same_token() {
+async fn a_redriven_run_gets_its_grant_back_under_the_same_token() {
     let (functions, grant) = redriven().await;
 
     let answer = functions.beat(&grant, "beat-2").await;
@@ -43,7 +43,7 @@ async fn its_heartbeat_gets_the_grant_back_under_the_same_token() {
 }
 
 #[tokio::test]
-async fn its_release_ends_its_state_and_takes_the_run_key() {
+async fn the_release_of_a_redriven_run_ends_its_state_and_takes_its_key() {
     let (functions, grant) = redriven().await;
     functions.beat(&grant, "beat-2").await;
 
@@ -61,7 +61,7 @@ async fn its_release_ends_its_state_and_takes_the_run_key() {
 }
 
 #[tokio::test]
-async fn it_has_lost_its_lease_when_another_was_granted_since() {
+async fn a_redriven_run_has_lost_its_lease_after_another_grant() {
     let b = execution("b");
     for (next, is_over, holders) in [
         (ask("b"), true, vec![]),
@@ -88,7 +88,7 @@ async fn it_has_lost_its_lease_when_another_was_granted_since() {
 }
 
 #[tokio::test]
-async fn after_a_success_there_is_nothing_to_keep() {
+async fn a_heartbeat_after_a_success_is_answered_with_ended() {
     let (functions, grant) = Functions::held(&["a"]).await;
     functions.beat(&grant, "beat-1").await;
     functions.succeed(&grant).await;

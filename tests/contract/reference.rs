@@ -81,7 +81,7 @@ fn the_reference_has_each_parameter_with_default_range_and_words() {
 }
 
 #[test]
-fn each_parameter_goes_to_what_its_row_names() {
+fn the_template_uses_each_parameter_as_the_reference_says() {
     let template = template();
     for line in [
         "Resource: !Split [\",\", !Ref TaskDefinitionArns]",

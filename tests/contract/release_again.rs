@@ -64,7 +64,7 @@ async fn a_success_whose_end_of_state_gets_no_answer_in_time_is_released_again()
 }
 
 #[tokio::test]
-async fn only_a_success_waits_for_its_state_and_for_two_minutes_at_most() {
+async fn only_a_success_waits_for_its_state_and_at_most_two_minutes() {
     let refused = || ExecutionsError::Denied("no permission".into());
     let lost = || ExecutionsError::Unavailable("no answer".into());
     for (outcome, error, seconds, fails) in [

@@ -20,7 +20,7 @@ async fn replaced() -> (Functions, Value, Value) {
 }
 
 #[tokio::test]
-async fn the_holder_and_its_tasks_are_stopped_and_its_permit_stays_until_they_have() {
+async fn replace_stops_the_holder_and_keeps_its_permit_until_it_stopped() {
     let (functions, _, answer) = replaced().await;
 
     assert_has(&answer, json!({ "status": "queued", "position": 1 }));
@@ -41,7 +41,7 @@ async fn the_holder_and_its_tasks_are_stopped_and_its_permit_stays_until_they_ha
 }
 
 #[tokio::test]
-async fn the_caller_is_granted_when_the_task_is_seen_stopped_and_the_history_says_by_whom() {
+async fn a_replacer_is_granted_when_the_task_of_the_holder_has_stopped() {
     let (functions, grant, _) = replaced().await;
     let stopped = task("t", 2, true);
     functions.put_task("a", stopped.clone());
@@ -61,7 +61,7 @@ async fn the_caller_is_granted_when_the_task_is_seen_stopped_and_the_history_say
 }
 
 #[tokio::test]
-async fn a_holder_without_tasks_makes_way_at_once() {
+async fn a_replaced_holder_without_tasks_frees_its_permit_at_once() {
     let (functions, _) = Functions::held(&["a", "b"]).await;
 
     functions.acquire(replacing("b", "token-b")).await.unwrap();

@@ -9,7 +9,7 @@ use lockstep::tasks::memory::TasksCall;
 use serde_json::json;
 
 #[tokio::test]
-async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_again() {
+async fn a_failed_stop_is_repeated_when_the_replacer_asks_again() {
     let (functions, _) = Functions::held(&["a", "b"]).await;
     functions.lose_next(ExecutionsCall::Stop);
 
@@ -24,7 +24,7 @@ async fn an_execution_that_could_not_be_stopped_is_stopped_when_the_waiter_asks_
 }
 
 #[tokio::test]
-async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_by_the_sweep() {
+async fn the_sweep_repeats_the_failed_stop_of_a_replaced_run() {
     let (functions, grant) = Functions::held(&["a", "b"]).await;
     functions.lose_next(ExecutionsCall::Stop);
     functions.acquire(replacing("b", "token-b")).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_replaced_run_whose_stop_failed_is_refused_its_heartbeat_and_stopped_b
 }
 
 #[tokio::test]
-async fn a_task_that_cannot_be_stopped_keeps_the_permit_and_the_sweep_tries_again() {
+async fn the_sweep_repeats_the_failed_stop_of_a_task() {
     let (functions, _) = Functions::at_work(&["a", "b"]).await;
     let denied = TasksError::Denied("AccessDeniedException".into());
     functions.tasks.fail_every(TasksCall::Stop, denied);

@@ -71,7 +71,7 @@ async fn a_run_whose_work_is_known_begins_with_heartbeats_of_five_minutes() {
 }
 
 #[tokio::test]
-async fn the_same_holder_again_gets_the_same_grant() {
+async fn a_repeated_acquire_of_a_holder_returns_its_grant() {
     let functions = Functions::new();
     let first = functions.granted("nightly", "run-1").await;
     functions.wait(5);
@@ -85,7 +85,7 @@ async fn the_same_holder_again_gets_the_same_grant() {
 }
 
 #[tokio::test]
-async fn a_skip_says_who_since_when_until_when_and_how_to_clear() {
+async fn a_skip_says_who_holds_the_lock_since_and_until_when() {
     let functions = Functions::new();
     functions.granted("nightly", "arn:x:execution:m:a#1").await;
     functions.wait(5);
@@ -104,7 +104,7 @@ async fn a_skip_says_who_since_when_until_when_and_how_to_clear() {
 }
 
 #[tokio::test]
-async fn a_rest_between_grants_skips_with_the_time_it_ends() {
+async fn a_skip_in_a_rest_says_when_the_rest_ends() {
     let functions = Functions::new();
     let ask = json!({ "lock": "nightly", "holder": "run-1", "minIntervalSeconds": 600 });
     let grant = functions.granted_with(ask).await;
@@ -141,7 +141,7 @@ async fn overlap_fail_names_the_holder_in_a_named_error() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_says_until_when_and_a_release_for_how_long() {
+async fn a_heartbeat_has_expires_at_and_a_release_held_seconds() {
     let functions = Functions::new();
     let grant = functions.granted("nightly", "run-1").await;
     let beat = json!({ "grant": grant, "taskToken": "AQC" });
@@ -164,7 +164,7 @@ async fn a_heartbeat_says_until_when_and_a_release_for_how_long() {
 }
 
 #[tokio::test]
-async fn a_check_says_that_it_is_advisory_and_who_is_ahead() {
+async fn check_running_executions_says_advisory_and_who_is_ahead() {
     let arn = |name: &str| format!("arn:aws:states:eu-west-1:1:execution:report:{name}");
     let mut functions = Functions::new();
     let read = |name: &str, at: &str| {

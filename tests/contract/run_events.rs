@@ -22,7 +22,7 @@ async fn three_runs(functions: &Functions) {
 }
 
 #[tokio::test]
-async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
+async fn with_run_events_each_run_has_one_start_and_one_end_event() {
     use EventKind::{RunFailed, RunStarted, RunSucceeded};
     for run_events in [false, true] {
         let mut functions = Functions::new();
@@ -57,7 +57,7 @@ async fn each_run_starts_once_and_ends_once_where_run_events_are_asked_for() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_repeats_the_start_with_its_token_and_a_repeated_release_no_end() {
+async fn a_repeated_acquire_repeats_run_started_and_a_release_no_end() {
     let mut functions = Functions::new();
     functions.run_events = true;
     functions.granted("nightly", "a").await;
@@ -75,7 +75,7 @@ async fn a_repeated_request_repeats_the_start_with_its_token_and_a_repeated_rele
 }
 
 #[tokio::test]
-async fn starts_in_a_row_without_a_permit_are_one_entry_of_the_history_between_the_runs() {
+async fn consecutive_skips_are_one_entry_of_the_history() {
     let functions = Functions::new();
     let first = functions.granted("nightly", "first").await;
     for start in ["b", "c", "d"] {
@@ -143,7 +143,7 @@ async fn skipped(functions: &Functions, holder: &str) {
 }
 
 #[tokio::test]
-async fn skips_in_a_row_are_those_since_the_latest_grant() {
+async fn skipped_in_a_row_counts_the_skips_since_the_latest_grant() {
     let functions = Functions::new();
     let in_a_row = async || {
         let list = json!({ "act": "list" });
@@ -179,7 +179,7 @@ async fn skips_in_a_row_are_those_since_the_latest_grant() {
 }
 
 #[tokio::test]
-async fn a_list_counts_the_starts_that_were_skipped_within_a_day() {
+async fn skipped_in_a_row_of_a_list_counts_only_the_last_day() {
     let functions = Functions::new();
     let counted = async || {
         let list = functions.view(json!({ "act": "list" })).await.unwrap();

@@ -36,7 +36,7 @@ fn pressed(button: &str, holder: &str) -> (Value, String) {
 }
 
 #[tokio::test]
-async fn the_buttons_are_requests_that_view_and_operate_take() {
+async fn view_and_operate_accept_the_requests_of_the_slack_buttons() {
     let (functions, _) = Functions::held_with(&["a", "b"], json!({ "maxRunSeconds": 60 })).await;
     let holder = execution("a");
 
@@ -60,7 +60,7 @@ async fn the_buttons_are_requests_that_view_and_operate_take() {
 }
 
 #[test]
-fn a_button_is_under_messages_of_its_own_stack_alone() {
+fn a_slack_button_appears_only_under_messages_of_its_own_stack() {
     for (button, facts) in [
         ("Show", &["lock"][..]),
         ("Pause", &["lock"]),
@@ -78,7 +78,7 @@ fn a_button_is_under_messages_of_its_own_stack_alone() {
 }
 
 #[test]
-fn a_channel_may_see_and_acts_only_where_the_stack_lets_it() {
+fn a_slack_channel_may_operate_only_if_the_stack_allows_it() {
     let role = resource("Role");
     let (_, allowed) = role
         .split_once("          - Effect: Allow\n                Action: ")

@@ -21,7 +21,7 @@ pub(crate) async fn beat(functions: &Functions, grant: &Value, progress: &str) -
 }
 
 #[tokio::test]
-async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
+async fn under_yield_a_stale_run_works_on_and_its_permit_is_handed_over() {
     let (functions, grant) = held("yield").await;
     beat(&functions, &grant, "1 of 3").await.unwrap();
     functions.queue(&["b"]).await;
@@ -40,7 +40,7 @@ async fn yield_ends_the_heartbeat_state_and_hands_the_permit_on() {
 }
 
 #[tokio::test]
-async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
+async fn show_lists_work_without_a_permit_until_it_has_stopped() {
     let terms = json!({ "stalePolicy": "yield", "maxRunSeconds": 30 });
     let terms = merged(in_tasks(), &terms);
     let (functions, grant) = Functions::held_with(&["a"], terms).await;
@@ -69,7 +69,7 @@ async fn work_that_goes_on_without_a_permit_is_shown_until_it_has_stopped() {
 }
 
 #[tokio::test]
-async fn a_run_that_yielded_finds_its_permit_lost_when_it_releases_and_its_late_beats_end() {
+async fn the_release_of_a_run_that_yielded_is_answered_with_lost() {
     let (functions, grant) = held("yield").await;
     functions.wait(31);
     functions.beat(&grant, "beat-1").await;
@@ -83,7 +83,7 @@ async fn a_run_that_yielded_finds_its_permit_lost_when_it_releases_and_its_late_
 }
 
 #[tokio::test]
-async fn hold_freezes_the_lock_once_and_goes_on_renewing() {
+async fn under_hold_a_stale_run_freezes_the_lock_once_and_is_renewed() {
     let (functions, grant) = held("hold").await;
     functions.wait(31);
 
@@ -103,7 +103,7 @@ async fn hold_freezes_the_lock_once_and_goes_on_renewing() {
 }
 
 #[tokio::test]
-async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
+async fn a_lock_stays_frozen_after_its_run_until_it_is_resumed() {
     let (functions, grant) = held("hold").await;
     functions.wait(31);
     functions.beat(&grant, "beat-1").await;
@@ -117,7 +117,7 @@ async fn a_frozen_lock_stays_so_after_its_run_is_over_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_once() {
+async fn a_sweep_freezes_the_lock_of_a_silent_holder_under_hold_once() {
     let holds = json!({ "stalePolicy": "hold" });
     let (functions, _) = Functions::held_with(&["a"], holds).await;
     functions.wait(62);
@@ -132,7 +132,7 @@ async fn a_sweep_freezes_the_lock_of_a_holder_that_stopped_renewing_under_hold_o
 }
 
 #[tokio::test]
-async fn a_sweep_takes_the_permit_of_a_holder_that_stopped_renewing_under_yield() {
+async fn a_sweep_frees_the_permit_of_a_silent_holder_under_yield() {
     let yields = json!({ "stalePolicy": "yield" });
     let (functions, grant) = Functions::held_with(&["a"], yields).await;
     functions.beat(&grant, "beat-a").await;

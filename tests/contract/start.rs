@@ -127,7 +127,7 @@ async fn a_start_without_an_answer_is_in_the_history_after_its_repetition() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_under_way_is_the_latest_one() {
+async fn the_latest_run_may_be_one_that_is_under_way() {
     let functions = Functions::new();
     ran(&functions, "monday", json!({}), "succeeded").await;
     functions.start(&["tuesday"]);
@@ -142,7 +142,7 @@ async fn a_run_that_is_under_way_is_the_latest_one() {
 }
 
 #[tokio::test]
-async fn a_run_key_that_has_succeeded_is_run_again_only_by_its_name() {
+async fn a_run_key_that_succeeded_is_started_again_only_if_named() {
     let functions = Functions::new();
     ran(
         &functions,
@@ -188,7 +188,7 @@ async fn a_run_key_that_has_succeeded_is_run_again_only_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_run_key_whose_run_failed_is_run_again_as_it_is() {
+async fn a_run_key_whose_run_failed_is_started_again_without_its_name() {
     let functions = Functions::new();
     ran(
         &functions,
@@ -339,7 +339,7 @@ async fn a_repeated_request_forgets_no_success_of_the_run_that_it_started() {
 }
 
 #[tokio::test]
-async fn an_id_of_an_execution_of_another_is_refused_and_nothing_is_forgotten() {
+async fn an_id_taken_by_a_foreign_execution_is_refused_and_forgets_nothing() {
     let functions = Functions::new();
     ran(
         &functions,
@@ -394,7 +394,7 @@ async fn no_success_is_forgotten_for_a_state_machine_that_cannot_be_started() {
 }
 
 #[tokio::test]
-async fn what_is_no_execution_as_a_whole_is_not_started() {
+async fn a_run_that_is_not_a_whole_execution_is_not_started_again() {
     let map = "arn:aws:states:eu-west-1:123456789012:execution:report/a1b2:c3d4";
     for holder in [
         format!("{}#shard-3", execution("monday")),

@@ -36,7 +36,7 @@ async fn in_use() -> Functions {
 }
 
 #[tokio::test]
-async fn a_run_key_names_its_own_run_beside_a_holder_of_another() {
+async fn again_starts_the_run_of_its_key_while_another_key_is_held() {
     let functions = in_use().await;
 
     let again = functions
@@ -83,7 +83,7 @@ async fn the_latest_run_is_not_started_while_its_run_key_waits() {
 }
 
 #[tokio::test]
-async fn the_copy_of_a_run_is_no_retry_of_the_execution_that_started_it() {
+async fn a_started_copy_has_no_parent_in_its_input() {
     let functions = Functions::new();
     ran(&functions, "monday", json!({})).await;
     let by = execution("caller");
@@ -101,7 +101,7 @@ async fn the_copy_of_a_run_is_no_retry_of_the_execution_that_started_it() {
 
 /// The latest run may be one of the runs that cannot be read.
 #[tokio::test]
-async fn a_lock_with_unreadable_runs_is_started_by_a_run_key_alone() {
+async fn a_lock_with_unreadable_runs_is_started_only_by_a_run_key() {
     let functions = Functions::new();
     ran(&functions, "monday", json!({ "runKey": "tick-1" })).await;
     let table = || Faulty::unreadable_entries(&functions, 2);

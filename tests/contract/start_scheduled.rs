@@ -56,7 +56,7 @@ fn inputs(functions: &Functions) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_lock_that_has_never_run_is_started_from_its_schedule() {
+async fn operate_starts_a_lock_that_has_never_run_from_its_schedule() {
     for (more, time) in [
         (json!({}), NOW),
         (
@@ -113,7 +113,7 @@ async fn a_start_has_the_input_that_the_schedule_has_now() {
 }
 
 #[tokio::test]
-async fn a_scheduled_time_that_has_succeeded_is_started_only_with_its_run_key() {
+async fn a_scheduled_time_that_succeeded_is_started_only_with_its_key() {
     let functions = with_nightly();
     let key = format!("{NIGHTLY}#{NOW}");
     functions.start(&["monday"]);
@@ -140,7 +140,7 @@ async fn a_scheduled_time_that_has_succeeded_is_started_only_with_its_run_key() 
 }
 
 #[tokio::test]
-async fn of_several_targets_of_a_rule_the_one_with_the_lock_is_started() {
+async fn operate_starts_the_target_of_a_rule_that_names_the_lock() {
     let functions = Functions::new();
     let of = |lock: &str| TargetInput::Constant(json!({ "lock": lock }).to_string());
     let targets = [of("other"), of("nightly"), TargetInput::Event("$".into())];
@@ -190,7 +190,7 @@ async fn a_schedule_that_starts_nothing_for_the_lock_is_refused() {
 }
 
 #[tokio::test]
-async fn a_schedule_that_cannot_be_read_is_an_error_by_name() {
+async fn an_unreadable_schedule_fails_as_denied_or_unavailable() {
     for (error, name) in [
         (
             SchedulesError::Denied("GetSchedule: no".into()),
@@ -238,7 +238,7 @@ async fn a_wrong_schedule_is_refused_with_its_field_value_and_rule() {
 
 /// The first answer was lost, and the schedule has been deleted since.
 #[tokio::test]
-async fn a_repetition_is_answered_although_its_schedule_is_gone() {
+async fn a_repeated_start_is_answered_after_its_schedule_was_deleted() {
     let functions = with_nightly();
     functions.start(&["monday"]);
     functions.granted_with(ask_with("monday", json!({}))).await;

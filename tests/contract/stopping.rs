@@ -11,8 +11,7 @@ use lockstep::tasks::memory::TasksCall;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_holder_that_stays_silent_and_whose_policy_is_to_terminate_is_stopped_and_the_caller_is_granted()
- {
+async fn an_acquire_stops_a_silent_holder_under_terminate_and_is_granted() {
     let (functions, _) = Functions::held(&["a", "b"]).await;
     functions.silent_for_long(60).await;
 
@@ -48,7 +47,7 @@ type Prepare = fn(&Functions);
 /// The caller of acquire-lock chooses the name of the holder. Lockstep therefore stops an execution only if
 /// the execution itself names the lock.
 #[tokio::test]
-async fn a_silent_holder_that_cannot_or_may_not_be_stopped_is_not_reported_as_stopped() {
+async fn a_holder_that_was_not_stopped_is_not_reported_as_stopped() {
     let denied: Prepare = |functions| {
         let denied = ExecutionsError::Denied("AccessDeniedException".into());
         let executions = &functions.executions;
@@ -74,7 +73,7 @@ async fn a_silent_holder_that_cannot_or_may_not_be_stopped_is_not_reported_as_st
 }
 
 #[tokio::test]
-async fn a_holder_without_evidence_is_left_and_an_event_reports_it() {
+async fn a_holder_without_evidence_keeps_its_permit_and_an_event_reports_it() {
     let hidden: Prepare = |functions| {
         let throttled = ExecutionsError::Unavailable("ThrottlingException".into());
         let executions = &functions.executions;
@@ -103,7 +102,7 @@ async fn a_holder_without_evidence_is_left_and_an_event_reports_it() {
 }
 
 #[tokio::test]
-async fn one_call_stops_three_stale_holders_at_most() {
+async fn one_acquire_stops_at_most_three_stale_holders() {
     let names = ["a", "b", "c", "d", "e"];
     let functions = Functions::running(&names);
     functions.start(&["f"]);

@@ -29,7 +29,7 @@ async fn a_holder_whose_end_came_without_an_event_is_recovered() {
 }
 
 #[tokio::test]
-async fn a_lease_is_not_judged_before_it_is_over_for_longer_than_clocks_differ() {
+async fn a_lease_is_recovered_two_seconds_after_its_end_and_not_earlier() {
     let functions = Functions::new();
     functions.granted("nightly", "run-1").await;
 
@@ -43,7 +43,7 @@ async fn a_lease_is_not_judged_before_it_is_over_for_longer_than_clocks_differ()
 }
 
 #[tokio::test]
-async fn a_run_that_renews_is_looked_at_once_and_comes_up_again_when_its_lease_ends() {
+async fn the_sweep_checks_a_renewed_lease_again_only_at_its_new_end() {
     let (functions, grant) = Functions::held(&["a"]).await;
     functions.wait(50);
     functions.renew(&grant).await;
@@ -60,7 +60,7 @@ async fn a_run_that_renews_is_looked_at_once_and_comes_up_again_when_its_lease_e
 }
 
 #[tokio::test]
-async fn an_idle_lock_is_never_looked_at() {
+async fn the_sweep_reads_no_idle_lock() {
     let functions = Functions::new();
     functions.ran("nightly", "a").await;
     functions.wait(100_000);
@@ -72,7 +72,7 @@ async fn an_idle_lock_is_never_looked_at() {
 }
 
 #[tokio::test]
-async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
+async fn the_sweep_grants_the_first_waiter_after_a_rest() {
     let rest = json!({ "minIntervalSeconds": 90 });
     let (functions, grant) = Functions::held_with(&["a", "b"], rest).await;
     functions.queue(&["b"]).await;
@@ -89,7 +89,7 @@ async fn a_waiter_gets_its_turn_when_the_lock_has_rested() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_could_not_be_woken_is_woken_also_before_its_lease_is_over() {
+async fn the_sweep_wakes_a_waiter_whose_wake_up_was_lost() {
     for (before, after) in [(0, 62), (50, 12)] {
         let (functions, grant) = Functions::held(&["a", "b"]).await;
         functions.queue(&["b"]).await;
@@ -108,7 +108,7 @@ async fn a_waiter_that_could_not_be_woken_is_woken_also_before_its_lease_is_over
 }
 
 #[tokio::test]
-async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wait() {
+async fn a_waiter_that_never_confirms_its_grant_is_stopped() {
     let (functions, grant) = Functions::held(&["a", "b", "c"]).await;
     functions.queue(&["b", "c"]).await;
     functions.succeed(&grant).await;
@@ -125,7 +125,7 @@ async fn a_waiter_that_never_confirms_its_grant_is_stopped_after_the_longest_wai
 }
 
 #[tokio::test]
-async fn a_holder_that_cannot_be_described_is_checked_again_in_half_a_minute() {
+async fn a_holder_that_cannot_be_described_is_checked_again_within_30_s() {
     let (functions, _) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Failed);
     functions.lose_next(ExecutionsCall::Describe);

@@ -57,7 +57,7 @@ async fn a_sweep_checks_every_lock_that_is_due_however_many() {
 }
 
 #[tokio::test]
-async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
+async fn a_sweep_ends_within_55_s_and_the_next_one_continues() {
     let functions = dead(30).await;
     let table = Faulty::slow(&functions, Duration::from_secs(3));
     let start = functions.now();
@@ -78,7 +78,7 @@ async fn a_sweep_ends_in_time_and_the_next_one_goes_on() {
 }
 
 #[tokio::test]
-async fn a_lock_whose_record_does_not_come_costs_a_sweep_fifteen_seconds() {
+async fn a_record_without_a_response_costs_a_sweep_15_s() {
     let functions = dead(1).await;
     let table = Faulty::silent_after(&functions, 0);
     let start = functions.now();
@@ -90,7 +90,7 @@ async fn a_lock_whose_record_does_not_come_costs_a_sweep_fifteen_seconds() {
 }
 
 #[tokio::test]
-async fn of_one_shard_the_longest_dead_come_first() {
+async fn a_sweep_checks_the_longest_due_lock_of_a_shard_first() {
     let functions = Functions::new();
     let (old, new) = ("lock-old", "lock-new-0");
     assert_eq!(shard(&key(old)), shard(&key(new)));
@@ -108,7 +108,7 @@ async fn of_one_shard_the_longest_dead_come_first() {
 }
 
 #[tokio::test]
-async fn an_entry_of_the_index_that_is_old_does_no_harm() {
+async fn an_old_index_entry_makes_the_sweep_change_nothing() {
     let functions = Functions::new();
     functions.ran("nightly", "a").await;
     functions.wait(1);

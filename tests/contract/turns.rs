@@ -9,7 +9,7 @@ use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn a_waiter_that_registers_again_keeps_its_place_and_is_woken_by_its_new_token() {
+async fn a_waiter_that_registers_again_keeps_its_place_under_its_new_token() {
     let (functions, grant) = two_wait().await;
 
     let again = functions.acquire(waiting("b", "token-b2")).await.unwrap();
@@ -22,7 +22,7 @@ async fn a_waiter_that_registers_again_keeps_its_place_and_is_woken_by_its_new_t
 
 /// The execution may have been redriven in the last 30 s. DescribeExecution may not show that yet.
 #[tokio::test]
-async fn a_waiter_whose_execution_ended_is_passed_over_or_keeps_its_turn_until_its_event() {
+async fn a_waiter_is_passed_over_30_s_after_its_execution_ended() {
     for (ended_for, first) in [(30, "c"), (29, "b")] {
         let (functions, grant) = two_wait().await;
         functions.end("b", ExecutionEnd::Aborted);
@@ -47,7 +47,7 @@ async fn a_waiter_whose_execution_ended_is_passed_over_or_keeps_its_turn_until_i
 /// DescribeExecution still shows the end from before the redrive. A user's own workflow sends no
 /// `redriveCount`, but it registers again.
 #[tokio::test]
-async fn a_waiter_that_was_redriven_is_not_passed_over_for_the_end_before() {
+async fn a_redriven_waiter_is_not_passed_over_because_of_its_old_end() {
     for (redrives, ended_for) in [(1, 0), (0, 60)] {
         let (functions, grant) = two_wait().await;
         functions.end("b", ExecutionEnd::Aborted);
@@ -69,7 +69,7 @@ async fn a_waiter_that_was_redriven_is_not_passed_over_for_the_end_before() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_state_timed_out_keeps_its_turn_and_ends_its_next_state_itself() {
+async fn a_waiter_whose_state_timed_out_keeps_its_turn() {
     let (functions, grant) = two_wait().await;
     functions.executions.close(&task_token("token-b"));
     functions.succeed(&grant).await;
@@ -97,7 +97,7 @@ async fn a_second_release_wakes_the_waiter_that_the_first_could_not_wake() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_a_container_lets_in_is_woken_by_the_reaper() {
+async fn the_reaper_wakes_a_waiter_after_a_hand_over_by_a_container() {
     let (functions, grant) = two_wait().await;
     functions.executions.set_inside(true);
 
@@ -147,7 +147,7 @@ async fn succeed_inside(functions: &Functions, grant: &Value) {
 }
 
 #[tokio::test]
-async fn a_waiter_that_a_container_sends_away_is_answered_by_the_reaper() {
+async fn the_reaper_answers_a_waiter_that_a_container_sent_away() {
     for (more, status) in [
         (impatient(), "gaveUp"),
         (merged(impatient(), &tick()), "gaveUp"),
@@ -187,7 +187,7 @@ async fn a_waiter_whose_event_is_lost_gets_the_answer_when_it_registers_again() 
 
 /// The reaper takes the event as a hint, and reads the table before it ends a state.
 #[tokio::test]
-async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
+async fn the_reaper_ignores_an_old_event_of_a_waiter_that_came_back() {
     for holds in [false, true] {
         let (functions, first) = waits_too_long(&impatient()).await;
         succeed_inside(&functions, &first).await;
@@ -208,7 +208,7 @@ async fn a_waiter_that_was_sent_away_and_has_come_back_is_left_alone() {
 
 /// The function ends the waiting state itself, so the reaper needs no event.
 #[tokio::test]
-async fn a_waiter_that_a_function_sends_away_needs_no_event_for_that() {
+async fn a_function_that_sends_a_waiter_away_publishes_no_event_for_it() {
     let (functions, first) = waits_too_long(&impatient()).await;
 
     functions.succeed(&first).await;
@@ -219,7 +219,7 @@ async fn a_waiter_that_a_function_sends_away_needs_no_event_for_that() {
 
 /// When the rest of the lock is over, any waiter that asks again starts the hand-over to the first one.
 #[tokio::test]
-async fn a_waiter_that_asks_again_lets_the_first_in() {
+async fn a_waiter_that_asks_again_after_a_rest_grants_the_first_waiter() {
     let rests = json!({ "minIntervalSeconds": 60 });
     let (functions, first) = Functions::held_with(&["a", "b", "c"], rests).await;
     functions.succeed(&first).await;
@@ -233,7 +233,7 @@ async fn a_waiter_that_asks_again_lets_the_first_in() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_took_its_turn_up_is_not_woken_again() {
+async fn a_waiter_that_confirmed_its_grant_is_not_woken_again() {
     let (functions, grant) = two_wait().await;
     functions.succeed(&grant).await;
     let second = functions.output("token-b").unwrap()["grant"].clone();
@@ -246,7 +246,7 @@ async fn a_waiter_that_took_its_turn_up_is_not_woken_again() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_is_not_known_or_cannot_be_asked_keeps_its_turn_for_its_lease() {
+async fn a_waiter_without_evidence_keeps_its_turn_until_its_lease_ends() {
     for throttled in [false, true] {
         let (functions, grant) = two_wait().await;
         functions.executions.close(&task_token("token-b"));
@@ -266,7 +266,7 @@ async fn a_waiter_that_is_not_known_or_cannot_be_asked_keeps_its_turn_for_its_le
 }
 
 #[tokio::test]
-async fn more_dead_waiters_than_one_call_passes_over_are_passed_over_by_the_sweep() {
+async fn the_sweep_passes_over_the_dead_waiters_that_a_release_left() {
     let (functions, grant) = Functions::held(&["a", "alive"]).await;
     for number in 0..90 {
         let name = format!("dead-{number}");

@@ -87,7 +87,7 @@ async fn a_list_has_every_lock_of_its_prefix_and_state_in_pages() {
 }
 
 #[tokio::test]
-async fn a_lock_with_room_is_free_and_one_that_rests_says_until_when() {
+async fn show_says_that_a_permit_is_free_and_until_when_the_lock_rests() {
     let functions = Functions::new();
     let two = json!({ "lock": "two", "holder": "a", "permits": 2, "minIntervalSeconds": 60 });
     functions.granted_with(two).await;
@@ -106,7 +106,7 @@ async fn a_lock_with_room_is_free_and_one_that_rests_says_until_when() {
 }
 
 #[tokio::test]
-async fn a_closed_lock_says_how_it_opens_and_then_what_frees_a_permit() {
+async fn show_says_how_a_closed_lock_opens_and_what_frees_a_permit() {
     let paused = "The lock is paused until you type `lockstep resume LOCK --note TEXT`. ";
     let holds = "holds the permit: its execution runs. Its release frees the permit.";
     for (holders, permits, says, says_not) in [
@@ -131,7 +131,7 @@ async fn a_closed_lock_says_how_it_opens_and_then_what_frees_a_permit() {
 }
 
 #[tokio::test]
-async fn a_frozen_lock_says_for_which_run_it_froze() {
+async fn show_says_which_run_froze_the_lock() {
     let policy = json!({ "stalePolicy": "hold", "maxRunSeconds": 30, "permits": 2 });
     let functions = Functions::running(&["a", "b"]);
     functions
@@ -157,7 +157,7 @@ async fn a_frozen_lock_says_for_which_run_it_froze() {
 }
 
 #[tokio::test]
-async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
+async fn show_says_why_the_first_waiter_cannot_take_a_free_permit() {
     let functions = Functions::running(&["a", "b"]);
     functions
         .granted_with(ask_with("a", json!({ "permits": 2 })))
@@ -176,7 +176,7 @@ async fn a_free_permit_that_the_first_waiter_cannot_have_is_named_as_such() {
 
 /// The waiter has the run key of the evicted process. Only the lease of that process shows its end.
 #[tokio::test]
-async fn a_free_permit_that_waits_for_the_end_of_a_run_is_named_as_such() {
+async fn show_says_for_whose_end_the_first_waiter_waits() {
     let functions = Functions::running(&["b"]);
     let process = json!({ "lock": "nightly", "holder": "process-1", "permits": 2, "runKey": "k" });
     functions.granted_with(process).await;
@@ -197,7 +197,7 @@ async fn a_free_permit_that_waits_for_the_end_of_a_run_is_named_as_such() {
 }
 
 #[tokio::test]
-async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
+async fn show_promises_no_permit_while_the_work_may_not_be_listed_yet() {
     let (functions, _) = Functions::held_with(&["a"], in_tasks()).await;
     functions.end("a", ExecutionEnd::Failed);
 
@@ -211,7 +211,7 @@ async fn a_holder_that_has_just_ended_is_not_said_to_be_free_at_once() {
 }
 
 #[tokio::test]
-async fn a_check_is_shown_by_what_it_does_and_why() {
+async fn show_says_what_the_next_check_does_and_why() {
     let (functions, _) = Functions::held(&["a"]).await;
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(31);
@@ -256,7 +256,7 @@ async fn a_damaged_record_hides_no_other_lock() {
 }
 
 #[tokio::test]
-async fn a_slow_list_or_history_ends_with_what_there_is_and_is_continued() {
+async fn a_slow_list_or_history_ends_in_time_and_can_be_continued() {
     for (locks, limit, next) in [(5, 1, None), (120, 100, Some("s/099"))] {
         let functions = Functions::new();
         functions.hold_locks(locks).await;
@@ -320,7 +320,7 @@ async fn a_shown_lock_has_its_holder_with_live_state_its_queue_and_its_past() {
 }
 
 #[tokio::test]
-async fn a_shown_lock_says_why_it_is_closed_and_what_cannot_be_described() {
+async fn show_says_why_a_lock_is_closed_and_which_execution_is_hidden() {
     let (functions, _) = Functions::held(&["a"]).await;
     let since = functions.now();
     functions.pause("upgrade").await;

@@ -7,7 +7,7 @@ use lockstep::domain::{Command, ExecutionEnd};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
+async fn each_run_and_act_is_on_exactly_one_page_of_the_history() {
     let functions = Functions::new();
     let mut expected = Vec::new();
     for number in 0..4 {
@@ -32,7 +32,7 @@ async fn the_history_of_a_lock_has_runs_and_acts_each_on_one_page() {
 }
 
 #[tokio::test]
-async fn a_lock_is_shown_with_its_five_latest_runs_and_its_first_hundred_waiters() {
+async fn show_has_the_latest_5_runs_and_the_first_100_waiters() {
     let functions = Functions::new();
     for number in 0..6 {
         functions.ran("nightly", &format!("run-{number}")).await;
@@ -141,7 +141,7 @@ async fn mixed() -> Functions {
 }
 
 #[tokio::test]
-async fn a_filter_of_the_history_keeps_the_runs_that_it_is_about() {
+async fn a_history_filter_keeps_exactly_the_matching_runs() {
     let functions = mixed().await;
     let arn = "arn:aws:ecs:eu-west-1:123456789012:task/batch/2c3d";
     for (filter, expected) in [
@@ -185,7 +185,7 @@ async fn a_history_has_one_scope_and_a_task_of_visible_characters() {
 }
 
 #[tokio::test]
-async fn a_lock_shows_how_long_its_runs_take_and_which_holder_takes_longer() {
+async fn show_has_the_usual_length_of_a_run_and_marks_a_longer_holder() {
     let functions = Functions::new();
     // The failed run does not count for the usual length.
     for (seconds, outcome) in [

@@ -66,7 +66,7 @@ const OF_B: [&str; 3] = ["t/b duplicate 1", "t/b skipped 2", "t/b succeeded "];
 const OF_NEW: [&str; 2] = ["t/new gaveUp 1", "t/new skipped 1"];
 
 #[tokio::test]
-async fn starts_stand_beside_the_runs_of_their_lock_newest_first() {
+async fn a_history_lists_the_starts_and_runs_of_each_lock_newest_first() {
     let functions = with_starts().await;
     let all = [&OF_A[..], &OF_B, &OF_NEW].concat();
     let known = [&OF_A[..], &OF_B].concat();
@@ -105,7 +105,7 @@ async fn the_log_is_read_once_for_a_prefix_and_for_no_filter() {
 }
 
 #[tokio::test]
-async fn a_page_says_what_of_the_history_could_not_be_read() {
+async fn a_page_of_a_history_says_how_many_runs_could_not_be_read() {
     let functions = with_starts().await;
     let table = Faulty::unreadable_entries(&functions, 2);
     let history = json!({ "act": "history", "lock": "t/a" });
@@ -121,7 +121,7 @@ async fn a_page_says_what_of_the_history_could_not_be_read() {
 }
 
 #[tokio::test]
-async fn only_a_history_with_starts_says_that_the_log_cannot_be_read() {
+async fn an_unreadable_log_is_a_problem_only_of_a_history_with_starts() {
     let functions = with_starts().await;
     functions.events.close_log();
     for (failed, problem) in [(true, None), (false, Some("the log cannot be read"))] {

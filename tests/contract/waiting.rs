@@ -17,7 +17,7 @@ async fn one_waits(more: Value, of_waiter: Value) -> (Functions, Value) {
 }
 
 #[tokio::test]
-async fn a_run_that_comes_too_late_to_wait_at_all_gives_up_and_leaves_no_place() {
+async fn an_acquire_after_wait_until_gives_up_and_enters_no_queue() {
     let (functions, grant) = Functions::held(&["a"]).await;
     let past = json!({ "waitUntil": functions.time_in(0) });
     let late = || merged(waiting("b", "token-b"), &past);
@@ -37,7 +37,7 @@ async fn a_run_that_comes_too_late_to_wait_at_all_gives_up_and_leaves_no_place()
 }
 
 #[tokio::test]
-async fn a_turn_that_comes_after_the_end_of_waiting_is_not_given_and_the_state_ends() {
+async fn a_waiter_past_wait_until_gets_no_permit_and_gives_up() {
     let until = json!({ "waitUntil": "2026-03-01T06:00:03Z" });
     let (functions, grant) = one_waits(json!({}), until).await;
 
@@ -50,7 +50,7 @@ async fn a_turn_that_comes_after_the_end_of_waiting_is_not_given_and_the_state_e
 }
 
 #[tokio::test]
-async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
+async fn a_waiter_whose_run_key_has_succeeded_ends_as_a_duplicate() {
     let key = json!({ "runKey": "tick-6" });
     let (functions, before) = Functions::held(&["z", "a", "b"]).await;
     let [a, b] = ["a", "b"].map(|name| merged(waiting(name, &format!("token-{name}")), &key));
@@ -73,7 +73,7 @@ async fn a_waiter_whose_key_succeeded_meanwhile_ends_as_a_duplicate() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_an_operator_sends_away_ends_with_the_reason() {
+async fn a_waiter_that_an_operator_drops_ends_as_given_up_with_the_reason() {
     let (functions, _) = one_waits(json!({}), json!({})).await;
     let holder = HolderId::new(execution("b")).unwrap();
     let drop = DropWaiter::of(holder, audit_note("not today"));

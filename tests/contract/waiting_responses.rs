@@ -5,7 +5,7 @@ use crate::scene::{ask, ask_with, assert_has, execution, merged, waiting};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_place_in_the_queue_says_which_behind_whom_and_until_when() {
+async fn the_answer_queued_has_position_holder_and_end_of_the_lease() {
     let (functions, _) = Functions::held(&["a"]).await;
     functions.wait(5);
     functions.queue(&["b"]).await;
@@ -31,7 +31,7 @@ async fn a_place_in_the_queue_says_which_behind_whom_and_until_when() {
 }
 
 #[tokio::test]
-async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
+async fn the_answer_gave_up_names_the_holder() {
     let (functions, _) = Functions::held(&["a"]).await;
     let until = functions.time_in(10);
     let wait = |token| merged(waiting("b", token), &json!({ "waitUntil": until }));
@@ -60,7 +60,7 @@ async fn a_run_that_gives_up_says_for_whom_it_has_waited() {
 }
 
 #[tokio::test]
-async fn a_state_that_waits_for_a_free_lock_ends_with_the_grant_at_once() {
+async fn a_waiting_state_at_a_free_lock_ends_with_the_grant_at_once() {
     let functions = Functions::new();
 
     let answer = functions.acquire(waiting("a", "token-a")).await.unwrap();
@@ -70,7 +70,7 @@ async fn a_state_that_waits_for_a_free_lock_ends_with_the_grant_at_once() {
 }
 
 #[tokio::test]
-async fn a_state_that_waits_for_a_key_that_is_taken_ends_as_a_duplicate() {
+async fn a_waiting_state_with_a_succeeded_key_ends_as_a_duplicate() {
     let key = json!({ "runKey": "tick-6" });
     let (functions, grant) = Functions::held_with(&["a"], key.clone()).await;
     functions.succeed(&grant).await;

@@ -46,7 +46,7 @@ async fn a_click_pauses_resumes_and_evicts_with_name_and_note_of_the_form() {
 }
 
 #[tokio::test]
-async fn view_changes_nothing_whatever_a_page_asks_for() {
+async fn view_refuses_every_act_that_a_page_asks_for() {
     let functions = Functions::new();
     functions.granted("nightly", "a").await;
     for body in [
@@ -141,7 +141,7 @@ async fn an_error_of_a_button_keeps_what_was_typed() {
 }
 
 #[tokio::test]
-async fn an_act_that_the_table_did_not_answer_says_so_above_the_lock() {
+async fn a_page_shows_the_error_of_an_act_above_the_lock() {
     let functions = Functions::new();
     functions.granted("nightly", "a").await;
     let cut_off = Faulty::cut_off_after(&functions, 0);

@@ -78,7 +78,7 @@ async fn the_work_of_a_dead_run_is_stopped_and_its_end_frees_the_permit() {
 }
 
 #[tokio::test]
-async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_without_a_release() {
+async fn a_dead_run_of_own_states_is_freed_30_s_after_its_end() {
     for (end, status, settles) in [
         (ExecutionEnd::Aborted, "ABORTED", true),
         (ExecutionEnd::TimedOut, "TIMED_OUT", true),
@@ -101,7 +101,7 @@ async fn an_execution_whose_own_states_are_the_work_settles_when_it_ended_withou
 }
 
 #[tokio::test]
-async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive_and_checks_none_of_a_later_grant() {
+async fn the_end_of_the_work_frees_no_live_run_and_no_later_grant() {
     for (is_later, checked) in [(false, 1), (true, 0)] {
         let (functions, grant, work) = held().await;
         let now = functions.now();
@@ -120,7 +120,7 @@ async fn the_end_of_the_work_leaves_a_run_alone_that_is_alive_and_checks_none_of
 }
 
 #[tokio::test]
-async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
+async fn a_redriven_run_resumes_once_its_last_child_has_ended() {
     let ended = |end| Some(ExecutionState::Ended(end));
     let cases = [
         (None, "alreadyHeld"),
@@ -145,7 +145,7 @@ async fn a_redrive_goes_on_once_the_execution_of_its_last_attempt_has_ended() {
 }
 
 #[tokio::test]
-async fn work_that_an_event_reports_as_aborted_settles_although_its_description_lags_behind() {
+async fn aborted_work_frees_no_permit_within_30_s_of_its_event() {
     let (functions, _, work) = held().await;
     functions.executions.set(&work, ExecutionState::Running);
     functions.end("a", ExecutionEnd::Failed);
@@ -198,7 +198,7 @@ async fn a_lock_shows_the_execution_of_the_latest_attempt_that_was_started() {
 
 /// A state of the work has timed out, and its task still runs.
 #[tokio::test]
-async fn a_task_that_the_work_has_left_keeps_the_permit_until_it_stops() {
+async fn a_task_left_by_a_failed_child_keeps_the_permit_until_it_stops() {
     let (functions, grant, work) = held().await;
     let called_at = functions.now();
     let start = FailedStart {

@@ -33,7 +33,7 @@ async fn ask_until_over(stack: &Stack, lock: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_forged_execution_as_holder_is_not_stopped_and_freezes_only_the_forgers_lock() {
+async fn a_forged_holder_is_not_stopped_and_freezes_only_its_own_lock() {
     let (stack, lock) = (stack().await, unique("victim"));
     let input = stack.batch_input(&lock).short_lease();
     let victim = at_work(&stack, &input.clone().seconds(40.0)).await;

@@ -5,7 +5,7 @@ use crate::{ran_alone, stack};
 use lockstep_tests::stack::{now, unique};
 
 #[tokio::test]
-async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed() {
+async fn a_paused_lock_lets_waiters_in_once_it_is_resumed() {
     let (stack, lock) = (stack().await, unique("paused"));
     let input = stack.batch_input(&lock).seconds(0.5);
     let first = at_work(&stack, &input.clone().seconds(3.0)).await;
@@ -38,7 +38,7 @@ async fn a_paused_lock_lets_its_holder_finish_and_waiters_in_once_it_is_resumed(
 }
 
 #[tokio::test]
-async fn of_the_runs_that_a_pause_skips_one_runs_after_the_resume() {
+async fn with_catch_up_one_of_the_runs_that_a_pause_skipped_runs_later() {
     let (stack, lock) = (stack().await, unique("catch-up"));
     let input = stack.batch_input(&lock).seconds(0.5);
     let input = input.with("catchUp", "once");
@@ -58,7 +58,7 @@ async fn of_the_runs_that_a_pause_skips_one_runs_after_the_resume() {
 }
 
 #[tokio::test]
-async fn an_evicted_waiter_gets_an_error_and_the_one_behind_it_runs() {
+async fn an_evicted_waiter_gives_up_and_the_next_waiter_runs() {
     let (stack, lock) = (stack().await, unique("sent-away"));
     let input = stack.batch_input(&lock).seconds(0.3);
     let first = at_work(&stack, &input.clone().seconds(5.0)).await;

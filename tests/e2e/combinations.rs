@@ -119,7 +119,7 @@ async fn freezes(stack: &Stack, limit: &str) {
 }
 
 #[tokio::test]
-async fn a_run_that_queues_for_another_capacity_waits_for_the_holder() {
+async fn a_run_that_queues_with_other_permits_waits_for_the_holder() {
     let stack = stack().await;
     for (held, asked) in [(1, 2), (2, 1)] {
         let lock = unique("capacity");

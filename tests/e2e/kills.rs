@@ -201,7 +201,7 @@ async fn without_events_the_sweep_recovers_a_dead_run() {
 }
 
 #[tokio::test]
-async fn a_deployed_schedule_sweeps() {
+async fn the_schedule_of_the_sweep_frees_a_dead_holder() {
     let (stack, lock) = (stack().await, unique("schedule-sweep"));
     let input = stack.batch_input(&lock).short_lease();
     stack.drop_events(&lock).await;

@@ -34,7 +34,7 @@ async fn a_batch_three_leases_long_keeps_its_lock() {
 }
 
 #[tokio::test]
-async fn heartbeats_come_less_often_the_longer_the_batch_works_and_the_lease_is_three_of_them() {
+async fn a_longer_run_beats_less_often_under_a_longer_lease() {
     let (stack, lock) = (stack().await, unique("grows"));
     let input = stack.batch_input(&lock).with("leaseSeconds", 3);
     let input = input
@@ -168,7 +168,7 @@ const UNLISTED: [Failure; 4] = [
 ];
 
 #[tokio::test]
-async fn a_heartbeat_that_fails_once_with_any_name_does_not_disturb_the_batch() {
+async fn a_heartbeat_that_fails_once_with_any_error_does_not_end_the_run() {
     let stack = stack().await;
     let fails = |index: usize| fails_once(&stack, UNLISTED[index]);
     tokio::join!(fails(0), fails(1), fails(2), fails(3));

@@ -17,7 +17,7 @@ fn stale(stack: &Stack, lock: &str, (limit, after): (&str, u32), policy: &str) -
 }
 
 #[tokio::test]
-async fn under_terminate_a_stale_run_fails_and_its_lock_is_free_when_its_task_is_stopped() {
+async fn under_terminate_a_stale_run_keeps_its_lock_until_its_task_stopped() {
     let stack = stack().await;
     let [time, progress] = LIMITS;
     tokio::join!(terminates(&stack, time), terminates(&stack, progress));
@@ -44,7 +44,7 @@ async fn terminates(stack: &Stack, limit: (&str, u32)) {
 }
 
 #[tokio::test]
-async fn under_yield_a_stale_run_works_to_its_end_and_succeeds_without_its_permit() {
+async fn under_yield_a_stale_run_succeeds_without_its_permit() {
     let stack = stack().await;
     let [time, progress] = LIMITS;
     tokio::join!(yields(&stack, time), yields(&stack, progress));
@@ -68,7 +68,7 @@ async fn yields(stack: &Stack, limit: (&str, u32)) {
 }
 
 #[tokio::test]
-async fn under_hold_a_stale_run_works_to_its_end_and_succeeds_with_its_lock_frozen() {
+async fn under_hold_a_stale_run_succeeds_and_its_lock_stays_frozen() {
     let stack = stack().await;
     let [time, progress] = LIMITS;
     tokio::join!(holds(&stack, time), holds(&stack, progress));

@@ -108,7 +108,7 @@ fn texts(message: &Value) -> (&str, &str, String) {
 }
 
 #[tokio::test]
-async fn a_failed_batch_is_a_message_and_no_skip_duplicate_or_success_is() {
+async fn only_a_failed_run_sends_a_message() {
     let (stack, lock) = (stack().await, unique("told"));
     let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
     let input = stack.batch_input(&lock).seconds(2.0).with("runKey", "day");
@@ -234,7 +234,7 @@ async fn a_frozen_lock_is_one_message_and_one_mail() {
 }
 
 #[tokio::test]
-async fn a_night_of_skips_is_one_message_that_a_run_is_missing() {
+async fn skips_without_a_success_send_one_run_missing_message() {
     let (stack, lock) = (stack().await, unique("told-missing"));
     let (mut mailbox, mut mails) = (stack.mailbox().await, stack.mails().await);
     let input = stack.batch_input(&lock).with("expectEverySeconds", 3600);
@@ -338,7 +338,7 @@ async fn a_failed_workflow_guarded_or_woven_is_a_message_with_its_error() {
 }
 
 #[tokio::test]
-async fn a_run_that_dies_is_not_a_failed_run_too() {
+async fn a_run_that_dies_sends_run_recovered_and_no_run_failed() {
     let (stack, lock) = (stack().await, unique("told-dead"));
     let mut mailbox = stack.mailbox().await;
     let first = at_work(&stack, &stack.batch_input(&lock).seconds(60.0)).await;

@@ -14,7 +14,7 @@ fn keyed(stack: &Stack, lock: &str, policy: &str) -> BatchInput {
 }
 
 #[tokio::test]
-async fn work_that_succeeded_before_its_execution_was_aborted_is_not_done_again() {
+async fn work_that_succeeded_before_an_abort_is_not_repeated() {
     let stack = stack().await;
     let [one, two, three] = POLICIES;
     tokio::join!(
@@ -81,7 +81,7 @@ async fn ends_in_outage(stack: &Stack, policy: &str, answer: TableAnswer, second
 }
 
 #[tokio::test]
-async fn a_run_that_yielded_keeps_its_run_key_while_it_works_and_after_its_success() {
+async fn a_run_that_yielded_keeps_its_run_key_until_its_end_is_known() {
     let stack = stack().await;
     let limits = [("maxRunSeconds", 8), ("noProgressSeconds", 6)];
     tokio::join!(yielded(&stack, limits[0]), yielded(&stack, limits[1]));

@@ -329,7 +329,7 @@ async fn view_refuses_to_write() {
 
 /// A rule of EventBridge writes the events to the log group that view reads.
 #[tokio::test]
-async fn starts_that_got_no_permit_are_in_the_history_and_count_until_the_next_grant() {
+async fn starts_without_a_permit_count_until_the_next_grant() {
     let (stack, lock) = (stack().await, unique("not-started"));
     let acquire = async |holder: &str| {
         let request = json!({ "lock": lock, "holder": holder, "overlap": "skip" });

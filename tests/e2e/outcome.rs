@@ -6,7 +6,7 @@ use lockstep_tests::stack::{Event, Stack, runs, unique};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn a_failing_batch_fails_the_execution_with_its_own_error_and_frees_the_lock() {
+async fn a_failing_batch_fails_its_execution_with_its_own_error() {
     let (stack, lock) = (stack().await, unique("exit"));
     let input = stack.batch_input(&lock).seconds(0.5);
     let failed = stack.run(&input.clone().exit(1), 30).await;
@@ -43,7 +43,7 @@ async fn a_batch_that_is_stopped_and_exits_with_zero_has_not_succeeded() {
 }
 
 #[tokio::test]
-async fn the_callers_overrides_reach_the_task_and_its_output_comes_back_unchanged() {
+async fn the_overrides_reach_the_task_and_its_output_returns_unchanged() {
     let (stack, lock) = (stack().await, unique("pass"));
     let mut input = stack
         .batch_input(&lock)
@@ -89,7 +89,7 @@ async fn the_callers_overrides_reach_the_task_and_its_output_comes_back_unchange
 }
 
 #[tokio::test]
-async fn the_fencing_token_in_the_container_is_the_grants_and_grows() {
+async fn the_container_gets_the_growing_fencing_token_of_its_grant() {
     let (stack, lock) = (stack().await, unique("token"));
     let input = stack.batch_input(&lock).seconds(1.5);
     for run in 1..=3 {

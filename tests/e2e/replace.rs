@@ -6,7 +6,7 @@ use lockstep::domain::RunOutcome;
 use lockstep_tests::stack::{ending, now, runs, unique};
 
 #[tokio::test]
-async fn a_replaced_run_is_stopped_and_the_new_one_starts_once_its_task_has_stopped() {
+async fn a_replacing_run_starts_once_the_replaced_task_has_stopped() {
     let (stack, lock) = (stack().await, unique("replace"));
     let input = stack.batch_input(&lock).seconds(0.5);
     let old = at_work(&stack, &input.clone().seconds(60.0)).await;

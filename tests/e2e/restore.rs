@@ -45,7 +45,7 @@ async fn after_a_restore_of_a_paused_lock_no_run_starts_beside_another() {
 }
 
 #[tokio::test]
-async fn a_lock_alone_that_a_backup_brings_back_is_freed() {
+async fn a_lock_record_that_is_restored_alone_is_freed() {
     let (stack, lock) = (stack().await, unique("put-back"));
     let input = stack.batch_input(&lock).short_lease();
     let run = at_work(&stack, &input.clone().seconds(4.0)).await;

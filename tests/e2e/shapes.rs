@@ -182,7 +182,7 @@ pub(crate) fn seen(ended: &Ended) -> (&str, &Value, &str, String) {
 }
 
 #[tokio::test]
-async fn every_shape_comes_to_the_same_output_error_and_cause_with_a_lock_and_without() {
+async fn a_workflow_ends_the_same_with_a_lock_and_without() {
     let stack = stack().await;
     let exclusive_run = stack.output("ExclusiveRunStateMachineArn");
     let shapes = all(&stack).await;

@@ -80,7 +80,7 @@ async fn all_that_queue_at_once_run_in_the_order_of_their_tickets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_that_skip_at_once_with_one_run_key_are_one_run() {
+async fn of_many_starts_at_once_with_one_run_key_one_runs() {
     let (count, lock) = (size(), unique("skips"));
     let _alone = alone().await;
     let (stack, functions, wire) = counted().await;

@@ -18,7 +18,7 @@ pub(crate) async fn lines(stack: &Stack, function: &str, lock: &str) -> Vec<Valu
 }
 
 #[tokio::test]
-async fn functions_log_lock_holder_and_token_and_metrics_but_never_a_task_token() {
+async fn functions_log_holder_token_and_metrics_but_no_task_token() {
     let stack = stack().await;
     let lock = unique("log");
     let ended = stack
@@ -50,7 +50,7 @@ async fn functions_log_lock_holder_and_token_and_metrics_but_never_a_task_token(
 }
 
 #[tokio::test]
-async fn operators_see_and_their_functions_log_no_task_token_and_no_environment() {
+async fn view_and_operate_show_and_log_no_task_token_and_no_environment() {
     let (stack, lock) = (stack().await, unique("shown"));
     let secret = unique("hunter2");
     let input = stack.batch_input(&lock).env("PASSWORD", &secret);
@@ -102,7 +102,7 @@ async fn operators_see_and_their_functions_log_no_task_token_and_no_environment(
 }
 
 #[tokio::test]
-async fn a_rule_gets_what_became_of_runs_with_lock_holder_reason_and_advice() {
+async fn events_of_runs_name_lock_holder_reason_and_advice() {
     let (stack, lock) = (stack().await, unique("events"));
     let mut feed = stack.feed(&lock).await;
     let input = stack.batch_input(&lock).seconds(0.3).with("maxQueue", 1);

@@ -46,7 +46,7 @@ async fn executions(stack: &Stack, machine: &str) -> Vec<(String, Ended)> {
 /// Deploys the workflow with a schedule of its own, and then as docs/ways/whole-workflow.md guards
 /// it.
 #[tokio::test]
-async fn a_whole_workflow_is_guarded_by_three_edits_and_none_of_its_own() {
+async fn a_whole_workflow_is_guarded_without_an_edit_of_its_definition() {
     let stack = stack().await;
     // exclusive-run of the local stack may start guarded-*: that is the first edit.
     let name = unique("guarded-etl");

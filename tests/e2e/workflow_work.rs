@@ -43,7 +43,7 @@ async fn long(stack: &Stack, lock: &str) -> (BatchInput, lockstep_tests::stack::
 }
 
 #[tokio::test]
-async fn its_output_is_the_executions_and_its_end_frees_the_lock() {
+async fn a_run_returns_its_workflows_output_and_frees_the_lock() {
     let (stack, lock) = (stack().await, unique("flow"));
     let input = input(&stack, &lock).await;
 
@@ -111,7 +111,7 @@ async fn a_workflow_that_exclusive_run_may_not_start_fails_and_frees_the_lock() 
 /// The result of the waiting state contains the input and the output of the child. The error of a
 /// result that is too large has a catcher of its own.
 #[tokio::test]
-async fn an_output_too_large_for_a_result_fails_the_run_and_the_work_counts_by_its_end() {
+async fn an_output_that_is_too_large_fails_the_run_but_not_the_work() {
     let (stack, lock) = (stack().await, unique("flow-large"));
     let text = "{% $join($map([1..26200], function($n) { '0123456789' })) %}";
     let large = json!({
@@ -205,7 +205,7 @@ async fn a_start_whose_answer_is_lost_starts_no_second_workflow() {
 }
 
 #[tokio::test]
-async fn a_workflow_that_is_stopped_from_outside_fails_its_run_and_the_next_one_starts() {
+async fn a_workflow_that_is_stopped_from_outside_fails_its_run() {
     let (stack, lock) = (stack().await, unique("flow-child"));
     let (input, first) = long(&stack, &lock).await;
     let next = in_queue(&stack, &input, 1).await;
@@ -227,7 +227,7 @@ async fn a_workflow_that_is_stopped_from_outside_fails_its_run_and_the_next_one_
 }
 
 #[tokio::test]
-async fn when_both_die_the_next_one_starts() {
+async fn when_a_run_and_its_workflow_die_the_next_run_starts() {
     let (stack, lock) = (stack().await, unique("flow-both"));
     let (input, first) = long(&stack, &lock).await;
     let next = in_queue(&stack, &input, 1).await;
@@ -348,7 +348,7 @@ async fn five_hundred_that_queue_run_in_the_order_of_their_tickets() {
 }
 
 #[tokio::test]
-async fn one_run_key_succeeds_once() {
+async fn a_workflow_succeeds_once_per_run_key() {
     let (stack, lock) = (stack().await, unique("flow-key"));
     let input = input(&stack, &lock).await.with("runKey", "tick-6");
 

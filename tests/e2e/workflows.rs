@@ -23,7 +23,7 @@ async fn the_jsonata_example_runs_skips_and_fails_with_its_batch() {
 }
 
 #[tokio::test]
-async fn the_advisory_check_never_stops_all_that_start_together() {
+async fn of_two_advisory_checks_at_once_at_least_one_proceeds() {
     let stack = stack().await;
     let machine = stack.fixture("CheckOnlyArn");
     let nothing = json!({});
@@ -122,7 +122,7 @@ fn request(lock: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_event_of_its_end_frees_the_lock() {
+async fn the_event_of_an_aborted_workflow_frees_its_lock() {
     let (stack, lock) = (stack().await, unique("own-event"));
     let arn = holds(&stack, &lock).await;
     let killed = now();
@@ -136,7 +136,7 @@ async fn the_event_of_its_end_frees_the_lock() {
 }
 
 #[tokio::test]
-async fn the_next_that_asks_finds_it_dead_when_its_event_is_lost() {
+async fn without_its_event_the_next_acquire_frees_a_dead_workflows_lock() {
     let (stack, lock) = (stack().await, unique("own-asked"));
     stack.drop_events(&lock).await;
     let arn = holds(&stack, &lock).await;

@@ -40,7 +40,7 @@ async fn both(stack: &Stack, case: &Case) -> [Ended; 2] {
 }
 
 #[tokio::test]
-async fn every_definition_comes_to_the_same_output_error_and_cause_woven_and_as_it_is() {
+async fn a_definition_ends_the_same_woven_and_unwoven() {
     let stack = stack().await;
     let mut all = cases(&stack).await;
     all.extend(shapes::all(&stack).await.into_iter().map(|shape| Case {
@@ -126,7 +126,7 @@ async fn working(stack: &Stack, lock: &str, overlap: Overlap) -> (String, String
 }
 
 #[tokio::test]
-async fn of_five_at_once_exactly_one_runs() {
+async fn of_five_woven_runs_at_once_exactly_one_works() {
     let stack = stack().await;
     let whole = options(&unique("woven-five"));
     let section = Options {
@@ -156,7 +156,7 @@ async fn of_five_at_once_exactly_one_runs() {
 }
 
 #[tokio::test]
-async fn the_next_runs_after_one_that_was_aborted_in_the_middle_of_its_work() {
+async fn after_the_abort_of_a_woven_run_the_next_run_works() {
     let (stack, lock) = (stack().await, unique("woven-killed"));
     let (machine, first) = working(&stack, &lock, Overlap::Queue).await;
     let next = stack
@@ -181,7 +181,7 @@ async fn the_next_runs_after_one_that_was_aborted_in_the_middle_of_its_work() {
 }
 
 #[tokio::test]
-async fn one_that_replaces_stops_the_holder_first() {
+async fn a_woven_run_that_replaces_stops_the_holder_first() {
     let (stack, lock) = (stack().await, unique("woven-replaced"));
     let (machine, first) = working(&stack, &lock, Overlap::Replace).await;
 

@@ -16,7 +16,7 @@ const LOCK: &str = "nightly-report";
 const CLUSTER: &str = "arn:aws:ecs:eu-west-1:123456789012:cluster/batch";
 
 #[tokio::test]
-async fn a_step_of_a_run_costs_what_is_committed() {
+async fn each_step_of_a_run_costs_what_figures_toml_says() {
     let mut scene = Scene::new().await;
     let earlier = scene.acquires(ask("earlier")).await.0;
     scene.step("heartbeat", beat(&earlier)).await;
@@ -70,7 +70,7 @@ async fn a_step_of_a_run_costs_what_is_committed() {
 }
 
 #[tokio::test]
-async fn the_items_of_a_run_are_as_large_as_is_committed() {
+async fn each_item_of_a_run_is_as_large_as_figures_toml_says() {
     let mut scene = Scene::new().await;
     let waiting = merged(ask("b"), json!({ "overlap": "queue", "taskToken": "" }));
     let mut counted = Vec::new();

@@ -58,7 +58,7 @@ async fn an_entry_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn five_hundred_locks_in_use_are_found_in_some_two_requests_a_shard() {
+async fn five_hundred_due_locks_take_at_most_three_queries_a_shard() {
     let fixture = Fixture::new("in-use").await;
     let mut locks = BTreeSet::new();
     for number in 0..500 {
@@ -132,7 +132,7 @@ async fn an_ended_run_and_a_waiter_say_when_ttl_may_delete_them() {
 }
 
 #[tokio::test]
-async fn the_key_of_the_task_tokens_is_the_first_that_was_offered_and_stays() {
+async fn the_first_token_key_that_is_offered_stays() {
     let fixture = Fixture::new("token-key").await;
     let store = fixture.store();
 
@@ -174,7 +174,7 @@ async fn a_page_of_all_locks_is_a_request_for_each_shard() {
 }
 
 #[tokio::test]
-async fn a_record_of_before_the_index_comes_into_it_with_its_next_write() {
+async fn a_record_without_the_index_enters_it_with_its_next_write() {
     let fixture = Fixture::used("locks-before").await;
     take_out(&fixture).await;
 

@@ -22,7 +22,7 @@ async fn a_place_whose_answer_was_lost_is_one_place() {
 }
 
 #[tokio::test]
-async fn without_retries_below_a_second_registration_finds_its_place() {
+async fn a_repeated_registration_finds_the_place_of_the_lost_answer() {
     for passes in [0, 1] {
         let fixture = prepared("retry-enqueue").await;
         fixture.granted(acquire("a")).await;
@@ -54,7 +54,7 @@ async fn a_hand_over_whose_answer_was_lost_lets_one_waiter_in_and_wakes_it() {
 }
 
 #[tokio::test]
-async fn without_retries_below_a_second_release_wakes_the_waiter_that_the_first_let_in() {
+async fn a_repeated_release_wakes_the_waiter_of_the_lost_hand_over() {
     let fixture = prepared("retry-hand-over").await;
     let token = fixture.granted(acquire("a")).await;
     fixture.queued(&["b", "c"]).await;
@@ -73,7 +73,7 @@ async fn without_retries_below_a_second_release_wakes_the_waiter_that_the_first_
 }
 
 #[tokio::test]
-async fn without_retries_below_a_second_recovery_does_nothing_and_the_waiter_finds_its_grant() {
+async fn after_a_lost_recovery_the_waiter_finds_its_grant() {
     let fixture = prepared("retry-recover").await;
     let token = fixture.granted(acquire("a")).await;
     fixture.queued(&["b", "c"]).await;

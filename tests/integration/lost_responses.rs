@@ -52,7 +52,7 @@ async fn a_heartbeat_whose_answer_was_lost_is_renewed() {
 }
 
 #[tokio::test]
-async fn a_release_whose_answer_was_lost_is_a_release_and_ends_the_heartbeat_state() {
+async fn a_release_with_a_lost_answer_still_ends_the_heartbeat_state() {
     let (fixture, token) = Fixture::held("lost-release").await;
     fixture.done(renew("a", token)).await;
     fixture.settle();
@@ -68,7 +68,7 @@ async fn a_release_whose_answer_was_lost_is_a_release_and_ends_the_heartbeat_sta
 }
 
 #[tokio::test]
-async fn without_retries_below_a_second_acquire_finds_the_grant() {
+async fn a_repeated_acquire_finds_the_grant_of_the_lost_answer() {
     for (command, operation) in [(acquire("a"), UPDATE), (acquire_tick("a"), TRANSACTION)] {
         let fixture = prepared("retry-acquire").await;
         lose(&fixture, operation, command.clone()).await;
@@ -83,7 +83,7 @@ async fn without_retries_below_a_second_acquire_finds_the_grant() {
 }
 
 #[tokio::test]
-async fn without_retries_below_a_second_heartbeat_is_renewed() {
+async fn a_repeated_heartbeat_after_a_lost_answer_is_renewed() {
     let fixture = prepared("retry-renew").await;
     let token = fixture.granted(acquire("a")).await;
     lose(&fixture, UPDATE, renew("a", token)).await;
@@ -94,7 +94,7 @@ async fn without_retries_below_a_second_heartbeat_is_renewed() {
 }
 
 #[tokio::test]
-async fn without_retries_below_a_second_release_tells_that_it_was_done() {
+async fn a_repeated_release_reports_that_it_was_already_done() {
     let fixture = prepared("retry-release").await;
     let token = fixture.granted(acquire_tick("a")).await;
     lose(&fixture, TRANSACTION, release_tick("a", token)).await;

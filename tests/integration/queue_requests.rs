@@ -61,7 +61,7 @@ async fn a_release_that_lets_a_waiter_in_is_three_requests() {
 }
 
 #[tokio::test]
-async fn a_waiting_state_that_registers_again_is_two_requests_and_keeps_its_place() {
+async fn a_state_that_registers_again_keeps_its_place_in_two_requests() {
     let (fixture, _) = Fixture::held("again").await;
     fixture.queued(&["b", "c"]).await;
     let before = fixture.record().await.queue;
@@ -189,7 +189,7 @@ async fn a_page_of_the_sweep_is_one_request() {
 }
 
 #[tokio::test]
-async fn a_noted_task_is_three_requests_and_an_old_one_two() {
+async fn noting_a_task_is_three_requests_and_noting_it_again_two() {
     let (fixture, token) = Fixture::held("note").await;
     let note = note_task(token);
 
@@ -211,7 +211,7 @@ async fn a_noted_task_is_three_requests_and_an_old_one_two() {
 }
 
 #[tokio::test]
-async fn a_lock_that_comes_up_in_vain_is_put_off_in_two_requests() {
+async fn a_due_lock_without_a_change_is_rescheduled_in_two_requests() {
     let (fixture, _) = Fixture::held("put-off").await;
     fixture.advance(Duration::from_secs(90));
     fixture.settle();

@@ -94,7 +94,7 @@ async fn the_first_acquire_of_a_lock_is_three_requests() {
 }
 
 #[tokio::test]
-async fn an_expectation_costs_one_request_more_where_it_is_new_and_where_the_run_failed() {
+async fn a_new_expectation_and_a_failed_run_cost_one_request_more() {
     let fixture = Fixture::used("expected").await;
     let expected = Some(Seconds::of(3600));
     for (case, outcome, asked, ended) in [

@@ -83,7 +83,7 @@ impl Service {
 }
 
 #[tokio::test]
-async fn the_task_of_a_service_is_protected_for_as_long_as_asked_and_cleared_again() {
+async fn a_service_task_is_protected_for_the_asked_minutes_and_cleared() {
     let service = Service::new("protected").await;
     let ecs = ecs().await;
     let begin = SystemClock.now().millis();
@@ -104,7 +104,7 @@ async fn the_task_of_a_service_is_protected_for_as_long_as_asked_and_cleared_aga
 }
 
 #[tokio::test]
-async fn a_task_of_no_service_and_one_that_is_not_there_are_refused_for_different_reasons() {
+async fn protection_is_refused_without_a_service_and_without_a_task() {
     let service = Service::new("refused").await;
     let standalone = service.standalone().await;
     let unknown = unknown_beside(&service.task);
@@ -122,7 +122,7 @@ async fn a_task_of_no_service_and_one_that_is_not_there_are_refused_for_differen
 }
 
 #[tokio::test]
-async fn one_task_is_seen_while_it_runs_and_after_it_has_stopped_and_another_is_not_known() {
+async fn describe_finds_running_and_stopped_tasks_and_no_unknown_one() {
     let service = Service::new("seen").await;
     let standalone = service.standalone().await;
     let gone = unknown_beside(&standalone);

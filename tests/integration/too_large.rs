@@ -13,7 +13,7 @@ use lockstep::store::LockStore;
 const MOST: u64 = 100;
 
 #[tokio::test]
-async fn a_grant_that_does_not_fit_is_refused_once_and_the_record_stays_as_it_is() {
+async fn a_grant_that_does_not_fit_is_refused_and_changes_nothing() {
     let fixture = Fixture::new("too-large").await;
     let refused = fill(&fixture).await;
     let full = fixture.record().await;

@@ -87,7 +87,7 @@ impl World {
         };
         let Some(over) = run.lease.and_then(|lease| {
             let gathering = Gathering::new(lock(), self.holder(who).clone(), *lease, None);
-            self.gathered(state, who, gathering.looking_ahead(), sight)
+            self.gathered(state, who, gathering.with_evidence_for_next(), sight)
         }) else {
             return false;
         };

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 #[test]
-fn where_the_guard_holds_the_fast_write_is_what_decide_says() {
+fn a_fast_write_whose_guard_holds_equals_the_decision() {
     let held: [Cell<u32>; 4] = Default::default();
 
     check(60_000, &cases(), |case| {
@@ -52,7 +52,7 @@ fn where_the_guard_holds_the_fast_write_is_what_decide_says() {
 }
 
 #[test]
-fn a_decision_that_lets_others_write_in_between_is_the_decision_on_what_they_wrote() {
+fn a_narrow_guard_that_holds_keeps_the_decision_right() {
     let strategy = cases().prop_flat_map(|case| {
         let others = vec(command(case.items.record.clone()), 0..3);
         others.prop_map(move |others| (case.clone(), others))
@@ -100,7 +100,7 @@ fn a_decision_that_lets_others_write_in_between_is_the_decision_on_what_they_wro
 }
 
 #[test]
-fn a_decision_keeps_the_rules_of_the_record_and_grows_its_numbers() {
+fn a_decision_keeps_the_invariants_and_increments_the_version() {
     check_often(30_000, &cases(), 1001, |case| {
         let Some(decided) = case.decided() else {
             return Ok(0);

@@ -39,7 +39,7 @@ struct Onlooker {
 }
 
 #[test]
-fn no_history_breaks_a_promise() {
+fn no_history_breaks_leases_tokens_or_run_keys() {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime");
     let (granted, freed) = (Cell::new(0), Cell::new(0));

@@ -18,7 +18,7 @@ fn later(from: Timestamp, millis: u64) -> Timestamp {
 }
 
 #[test]
-fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes() {
+fn a_holder_is_checked_only_5_s_after_its_heartbeat_was_due() {
     check_often(5_000, &cases(), 501, |case| {
         let mut judged = 0;
         let record = case.items.record.iter();
@@ -43,7 +43,7 @@ fn a_holder_is_checked_only_when_its_heartbeat_is_late_by_more_than_a_call_takes
 }
 
 #[test]
-fn a_redriven_run_gets_its_lease_back_with_nothing_of_what_ended_it() {
+fn a_redriven_run_gets_its_lease_back_without_its_exit_marks() {
     let outcomes = [RunOutcome::Failed, RunOutcome::Recovered, RunOutcome::Lost];
     check_often(20_000, &cases(), 1001, |case| {
         let Some(record) = &case.items.record else {

@@ -24,7 +24,7 @@ fn holds(cases: impl Strategy<Value = Case>, rule: Rule, fewest: u32) {
 }
 
 #[test]
-fn the_sweep_comes_no_later_than_the_end_of_a_lease_that_is_granted() {
+fn a_granted_lease_makes_the_lock_due_by_its_end() {
     holds(
         cases(),
         |case, decided| {
@@ -39,7 +39,7 @@ fn the_sweep_comes_no_later_than_the_end_of_a_lease_that_is_granted() {
 }
 
 #[test]
-fn the_sweep_comes_as_soon_as_a_free_permit_may_go_to_a_waiter() {
+fn a_lock_is_due_when_a_free_permit_can_go_to_a_waiter() {
     holds(
         cases(),
         |case, decided| {
@@ -56,7 +56,7 @@ fn the_sweep_comes_as_soon_as_a_free_permit_may_go_to_a_waiter() {
 }
 
 #[test]
-fn a_run_that_succeeded_leaves_no_lease_that_could_be_put_back() {
+fn the_run_of_a_success_keeps_no_lease_to_reinstate() {
     holds(
         cases(),
         |_, decided| {
@@ -107,7 +107,7 @@ fn a_waiter_that_asks_again_under_a_free_permit_starts_a_hand_over() {
 }
 
 #[test]
-fn no_write_brings_the_last_token_back_whatever_record_it_meets() {
+fn no_write_sets_a_last_token_that_is_not_larger() {
     check_often(20_000, &cases(), 1000, |case| {
         let mut judged = 0;
         let decided = case.change().map(|(_, change)| change);

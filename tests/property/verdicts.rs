@@ -140,7 +140,7 @@ fn has_effect(before: &Scene, after: &Scene, lease: &Lease, action: &Action) -> 
 }
 
 #[test]
-fn each_verdict_has_its_effect_in_the_table() {
+fn a_check_writes_the_effect_of_each_verdict() {
     let judged = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
 
     check_often(20_000, &all(), 2_000, |scene| {
@@ -222,11 +222,11 @@ fn repeats(mut scene: Scene) -> Result<u32, TestCaseError> {
     }
     let end = scene.items.record;
     Err(TestCaseError::fail(format!(
-        "a silent holder keeps an open lock for ever: begins with {start:?}, ends with {end:?}"
+        "a silent holder keeps an open lock forever: begins with {start:?}, ends with {end:?}"
     )))
 }
 
-/// Checks on the random scenes that `is` selects that no verdict repeats for ever. The holder sends no
+/// Checks on the random scenes that `is` selects that no verdict repeats forever. The holder sends no
 /// heartbeat, and no operator acts. At least `fewest` scenes need a verdict.
 fn none_repeats(fewest: u32, is: impl Fn(&Scene) -> bool) {
     check_often(6_000, &all(), fewest, |scene| match is(&scene) {
@@ -243,7 +243,7 @@ fn no_verdict_on_a_silent_holder_repeats_for_ever() {
 }
 
 #[test]
-fn a_replacer_that_stays_hidden_keeps_no_silent_holder() {
+fn a_hidden_replacer_does_not_keep_a_silent_holder_for_ever() {
     none_repeats(50, |scene| {
         scene.facts.is_proven() && scene.hides_replacer()
     });
@@ -267,7 +267,7 @@ fn evidence_that_stays_hidden_ends_in_a_freeze() {
         let Some(lease) = scene.lease().filter(|_| open && is_hidden(&scene.facts)) else {
             return Ok(0);
         };
-        scene.now = lease.hidden_until();
+        scene.now = lease.freezes_without_evidence_at();
 
         scene.check(lease.clone());
 

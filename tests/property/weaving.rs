@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn unweave_of_weave_is_the_text_and_the_work_is_what_it_was(
+    fn unweave_restores_the_text_and_weave_keeps_the_work(
         definition in definition(), layout in layout()
     ) {
         let text = written(&definition, layout);
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn a_woven_definition_keeps_the_rules_and_weaving_it_again_changes_nothing(
+    fn a_woven_definition_is_valid_and_weaving_is_idempotent(
         definition in definition(), layout in layout(), permits in any::<bool>()
     ) {
         let text = written(&definition, layout);
@@ -130,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn the_rules_find_what_breaks_them() {
+fn is_definition_refuses_a_definition_that_breaks_a_rule() {
     let cases = [
         (
             r#"{"StartAt":"B","States":{"A":{"Type":"Succeed"}}}"#,

@@ -27,7 +27,7 @@ enum Way {
 const SEED: u64 = 1;
 
 #[test]
-fn a_guarded_run_costs_what_is_committed() {
+fn each_guarded_run_costs_what_figures_toml_says() {
     let (minutes, hour) = (5 * MINUTES, HOUR);
     let mut figures = Vec::new();
     let mut report = |name: &str, tally: &Tally| {

@@ -45,7 +45,7 @@ fn a_job_that_was_killed_does_nothing_more_and_leaves_no_timer() {
 }
 
 #[test]
-fn of_two_that_race_the_other_one_is_dropped() {
+fn a_race_returns_the_first_future_and_drops_the_other() {
     let (engine, seen) = engine();
     let (inner, list) = (Arc::clone(&engine), Arc::clone(&seen));
     engine.spawn(async move {

@@ -229,7 +229,7 @@ fn failure(report: &Report) -> String {
 }
 
 #[test]
-fn a_seed_always_tells_the_same_story() {
+fn one_seed_always_gives_the_same_trace() {
     for seed in 1..=20 {
         let first = live_through(seed);
         let second = live_through(seed);
@@ -241,7 +241,7 @@ fn a_seed_always_tells_the_same_story() {
 }
 
 #[test]
-fn a_seed_tells_the_same_story_on_every_thread() {
+fn one_seed_gives_the_same_trace_on_every_thread() {
     let here: Vec<_> = (1..=10).map(|seed| live_through(seed).trace).collect();
 
     let there = |seed| thread::spawn(move || live_through(seed).trace);
@@ -252,6 +252,6 @@ fn a_seed_tells_the_same_story_on_every_thread() {
 }
 
 #[test]
-fn another_seed_tells_another_story() {
+fn another_seed_gives_another_trace() {
     assert_ne!(live_through(1).trace, live_through(2).trace);
 }

@@ -66,7 +66,7 @@ fn a_grant_that_breaks_a_rule_is_noticed() {
 }
 
 #[test]
-fn a_permit_taken_from_a_holder_that_gave_no_reason_is_noticed() {
+fn a_permit_taken_from_a_holder_without_a_reason_is_noticed() {
     use RunOutcome::{Evicted, Failed, Lost, Recovered, Replaced, Succeeded};
     for outcome in [Succeeded, Failed, Lost, Recovered, Replaced, Evicted] {
         let (mut table, a) = (Table::new(), holder("a"));

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_within_the_tolerance_is_as_committed_and_one_beyond_it_in_either_direction_is_not() {
+    fn a_count_beyond_its_tolerance_above_or_below_differs() {
         for bytes in [980, 1000, 1020] {
             assert_eq!(
                 compared("runs", &[("transitions", 26), ("bytes", bytes)]),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_only_one_side_has_is_named() {
+    fn a_figure_that_is_only_committed_or_only_counted_differs() {
         let differs = compared("runs", &[("transitions", 26), ("events", 5)]);
         assert_eq!(
             differs,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn accepting_changes_only_what_differs() {
+    fn accepting_figures_changes_only_those_that_differ() {
         let committed = read(TEXT, "runs").expect("a valid file");
         let fresh = counted(&[("transitions", 25), ("bytes", 1001), ("events", 5)]);
         let text = accepted(TEXT, "runs", &committed, &fresh);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn accepting_makes_a_section_and_removes_what_nothing_counts() {
+    fn accepting_figures_adds_a_section_and_removes_uncounted_figures() {
         let text = accepted(TEXT, "new", &BTreeMap::new(), &counted(&[("a", 1)]));
         assert_eq!(
             text,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_file_can_be_read() {
+    fn the_committed_figures_can_be_read() {
         let text = fs::read_to_string(file()).expect("benches/figures.toml");
         read(&text, "").expect("a valid file");
     }

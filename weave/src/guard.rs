@@ -29,7 +29,7 @@ const AFTER: &str = "Release Lock";
 const MODEL: &str = "Run Batch";
 /// The state of exclusive-run that waits while the work that a failed workflow had started may still be
 /// stopping.
-const SETTLE: &str = "Let Work Stop";
+const WAIT_FOR_STOP: &str = "Let Work Stop";
 /// The error name that matches every error that can be caught.
 const ANY: &str = "States.ALL";
 
@@ -79,7 +79,7 @@ pub(crate) fn build(
     states.extend(guard.into_fields());
     if !around.jsonata {
         for (_, state) in &mut states {
-            state.change(&mut say_jsonata);
+            state.change(&mut add_query_language);
         }
     }
     Ok(states)
@@ -127,12 +127,12 @@ fn from_exclusive_run() -> Result<Value, Error> {
         .iter()
         .filter_map(|catcher| catcher.get("Next")?.as_text())
         .collect();
-    let mut after = reachable(inner, failed.iter().copied().chain([AFTER, SETTLE]));
+    let mut after = reachable(inner, failed.iter().copied().chain([AFTER, WAIT_FOR_STOP]));
     // In exclusive-run, the only task has ended when its state fails. States of the user may run side by
     // side: when one fails, Step Functions stops the others, and the guard waits for that.
     for name in failed {
         if let Some(state) = after.get_mut(name) {
-            state.replace("Default", "Default", Value::text(SETTLE));
+            state.replace("Default", "Default", Value::text(WAIT_FOR_STOP));
         }
     }
     let comment = "The states that hold the lock, as they were.";
@@ -244,7 +244,7 @@ fn fill_work(guard: &mut Value, names: &Names, around: &Around) {
 ///
 /// In a definition in JSONPath, a state without a query language is in JSONPath, even inside a state in
 /// JSONata: <https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-common-fields.html>.
-fn say_jsonata(value: &mut Value) {
+fn add_query_language(value: &mut Value) {
     let is_state = value.get("Type").and_then(Value::as_text);
     if let (true, Value::Map(fields)) = (is_state.is_some(), value) {
         let at = fields.iter().position(|(name, _)| name == "Type");

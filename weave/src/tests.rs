@@ -52,7 +52,7 @@ fn unweave_gives_each_sample_back_byte_for_byte_in_every_layout() {
 }
 
 #[test]
-fn sections_come_back_too() {
+fn unweave_restores_each_section_byte_for_byte() {
     for (name, from, to, sample) in SECTIONS {
         for text in layouts(sample) {
             let woven = weave(&text, &section(from, to));
@@ -73,7 +73,7 @@ fn layouts(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn weaving_a_woven_definition_again_changes_nothing_and_other_options_weave_the_original() {
+fn weaving_again_changes_nothing_unless_the_options_differ() {
     let other = Options {
         options: LockOptions {
             permits: Some(3),
@@ -120,7 +120,7 @@ fn the_guard_has_no_state_of_exclusive_run_that_only_its_own_work_needs() {
 
 /// When a state fails, Step Functions stops the states that run beside it on a best-effort basis.
 #[test]
-fn states_that_fail_give_those_beside_them_the_time_to_stop() {
+fn failed_work_waits_30_s_before_it_releases_the_lock() {
     let woven = weave(SAMPLES[0].1, &lock()).unwrap();
 
     let woven: serde_json::Value = serde_json::from_str(&woven).unwrap();

@@ -84,7 +84,7 @@ impl<'d, 'a> Woven<'d, 'a> {
         let flow = document.root.get("States").is_some_and(Node::is_flow);
         let place = document.place(&states[self.range.clone()], flow);
         let moved = document.place(self.work.entries(), self.work.is_flow());
-        let work = edited(document, &moved, &self.going_on());
+        let work = edited(document, &moved, &self.edits_after_work());
         let margins = document
             .margin(moved.start)
             .zip(document.margin(place.start));
@@ -116,7 +116,7 @@ impl<'d, 'a> Woven<'d, 'a> {
 
     /// Returns the edits that let the last state of the work lead to the state after it again: `End` becomes
     /// `Next`.
-    fn going_on(&self) -> Vec<(Range<usize>, String)> {
+    fn edits_after_work(&self) -> Vec<(Range<usize>, String)> {
         let last = self.options.to.as_deref();
         let last = last.and_then(|last| named(self.work.entries(), last));
         let end = last.and_then(|last| last.entry("End"));

@@ -6,7 +6,7 @@
 //! answered.
 
 use super::job::Phase;
-use super::registry::{NoRoom, OPEN_MAX};
+use super::registry::{BeginRefused, OPEN_MAX};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -81,15 +81,15 @@ impl ApiError {
     }
 }
 
-impl From<NoRoom> for ApiError {
-    fn from(no_room: NoRoom) -> Self {
+impl From<BeginRefused> for ApiError {
+    fn from(no_room: BeginRefused) -> Self {
         match no_room {
-            NoRoom::Full => {
+            BeginRefused::Full => {
                 let message =
                     format!("the limit of {OPEN_MAX} open or unconfirmed jobs is reached");
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "Agent.TooManyJobs", message)
             }
-            NoRoom::Stopping => {
+            BeginRefused::Stopping => {
                 let message = "the agent is stopping, and no more jobs begin";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "Agent.Stopping", message)
             }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_error_has_a_name_and_a_message_and_no_other_field() {
-        let json = serde_json::to_value(ApiError::from(NoRoom::Stopping)).unwrap();
+        let json = serde_json::to_value(ApiError::from(BeginRefused::Stopping)).unwrap();
 
         let fields: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
         assert_eq!(fields, ["error", "message"]);

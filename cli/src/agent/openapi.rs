@@ -36,7 +36,7 @@ fn schemas() -> Map<String, Value> {
     all.extend(responses.take_definitions(true));
     for schema in all.values_mut() {
         schema.sort_all_objects();
-        leave_out_null(schema);
+        remove_null(schema);
     }
     all.sort_keys();
     all
@@ -48,7 +48,7 @@ fn generator(settings: SchemaSettings) -> SchemaGenerator {
 }
 
 /// Removes `null` from the types of fields: a field without a value is left out of the JSON.
-fn leave_out_null(schema: &mut Value) {
+fn remove_null(schema: &mut Value) {
     if let Some(types) = schema.get_mut("type").filter(|types| types.is_array()) {
         *types = types[0].take();
     }
@@ -62,8 +62,8 @@ fn leave_out_null(schema: &mut Value) {
         }
     }
     match schema {
-        Value::Object(fields) => fields.values_mut().for_each(leave_out_null),
-        Value::Array(items) => items.iter_mut().for_each(leave_out_null),
+        Value::Object(fields) => fields.values_mut().for_each(remove_null),
+        Value::Array(items) => items.iter_mut().for_each(remove_null),
         _ => {}
     }
 }

@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 
 mod capacity;
 
-pub(super) use capacity::{Capacity, NoRoom, OPEN_MAX};
+pub(super) use capacity::{BeginRefused, Capacity, OPEN_MAX};
 
 /// How many closed jobs are kept to answer later requests.
 const CLOSED_MAX: usize = 1_000;
@@ -58,8 +58,8 @@ impl<P> JobRegistry<P> {
     /// Reserves capacity for a job that is being begun.
     ///
     /// # Errors
-    /// [`NoRoom`].
-    pub(super) fn reserve(&mut self) -> Result<(), NoRoom> {
+    /// [`BeginRefused`].
+    pub(super) fn reserve(&mut self) -> Result<(), BeginRefused> {
         self.capacity.reserve(self.open())
     }
 

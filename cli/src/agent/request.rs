@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_and_a_lock_are_enough() {
+    fn a_begin_request_needs_only_a_name_and_a_lock() {
         let request = begin(&json!({})).unwrap();
 
         let times = request.times(Duration::from_secs(60), Duration::from_secs(25));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_get_waits_at_most_a_minute() {
+    fn a_get_with_a_wait_over_60_seconds_is_refused() {
         let wait = |wait_seconds| GetRequest { wait_seconds }.wait();
 
         assert_eq!(wait(None), Ok(Duration::ZERO));

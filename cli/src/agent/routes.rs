@@ -161,7 +161,7 @@ async fn read_or_default<T: DeserializeOwned + Default>(request: Request) -> Res
 }
 
 /// Reads the body, with a limit on its size and time: a client that sends half a request must not keep its
-/// connection for ever. Returns whether it is JSON by its header, and the body.
+/// connection forever. Returns whether it is JSON by its header, and the body.
 async fn body(request: Request) -> Result<(bool, Bytes), ApiError> {
     let is_json = is_json(request.headers());
     let body = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), BODY_MAX)).await;

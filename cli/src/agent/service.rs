@@ -80,7 +80,7 @@ impl<P: Ports + 'static> Service<P> {
             .collect()
     }
 
-    /// Advances the registry at each of its deadlines, for ever.
+    /// Advances the registry at each of its deadlines, forever.
     pub(super) async fn run_timer(&self) {
         let mut changed = self.changed.subscribe();
         loop {

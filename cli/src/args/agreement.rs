@@ -120,7 +120,7 @@ fn a_flag_of_run_has_the_range_of_its_option() {
 }
 
 #[test]
-fn what_a_flag_of_weave_gives_is_in_its_options() {
+fn each_flag_of_weave_sets_its_option() {
     let mut line = vec![
         "lockstep".into(),
         "weave".into(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Least number of succeeded runs for the suggestion of a time. With fewer, the longest run says little about
 /// the next.
-const FEWEST: usize = 20;
+const SUCCEEDED_RUNS_MIN: usize = 20;
 
 /// A value for an option of a lock, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -88,7 +88,7 @@ fn policy(figures: &Figures<'_>) -> Vec<Suggestion> {
 /// Suggests `maxRunSeconds`: twice the 99th percentile of the runs that succeeded, and at least 1.25 times
 /// the longest.
 fn time_limit(succeeded: &[u64]) -> Option<Suggestion> {
-    if succeeded.len() < FEWEST {
+    if succeeded.len() < SUCCEEDED_RUNS_MIN {
         return None;
     }
     let p99 = super::run::percentile(succeeded, 99)?;
@@ -107,7 +107,7 @@ fn time_limit(succeeded: &[u64]) -> Option<Suggestion> {
 /// This is the longest time from one success to the next if each tick has a success.
 fn expectation(figures: &Figures<'_>) -> Option<Suggestion> {
     let longest = *figures.succeeded.last()?;
-    if figures.succeeded.len() < FEWEST {
+    if figures.succeeded.len() < SUCCEEDED_RUNS_MIN {
         return None;
     }
     let gap = figures.intervals.iter().map(|of| of.longest).min()?;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = 2;
 /// The bytes that each file begins with.
 const BEGIN: &[u8] = b"{\"lockstepAudit\"";
-const NO_STATE: &str = "it is not a state file of an audit; name another file";
+const NOT_A_STATE_FILE: &str = "it is not a state file of an audit; name another file";
 
 /// What an audit reads. An audit that reads something else needs another file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,13 +114,13 @@ impl Journal {
         read.map_err(|error| unusable(path, &error))?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n');
         let whole = whole.map_or(0, |end| end + 1);
-        let text = str::from_utf8(&bytes[..whole]).map_err(|_| wrong(NO_STATE.into()))?;
+        let text = str::from_utf8(&bytes[..whole]).map_err(|_| wrong(NOT_A_STATE_FILE.into()))?;
         let begun = match text.lines().next() {
             Some(header) => Some(check(header, question).map_err(wrong)?),
             None if bytes.is_empty() || bytes.starts_with(BEGIN) => None,
-            None => return Err(wrong(NO_STATE.into())),
+            None => return Err(wrong(NOT_A_STATE_FILE.into())),
         };
-        let known = known(text.lines().skip(1)).ok_or_else(|| wrong(NO_STATE.into()))?;
+        let known = known(text.lines().skip(1)).ok_or_else(|| wrong(NOT_A_STATE_FILE.into()))?;
         let cut = file.set_len(whole as u64);
         cut.map_err(|error| unusable(path, &error))?;
         let mut journal = Self {
@@ -198,7 +198,7 @@ fn unusable(path: &Path, error: &Error) -> EarlyExit {
 
 /// Checks that the file belongs to the audit that is `asked` for. Returns the time at which that audit began.
 fn check(header: &str, asked: &Question) -> Result<u64, String> {
-    let header: Header = serde_json::from_str(header).map_err(|_| NO_STATE.to_owned())?;
+    let header: Header = serde_json::from_str(header).map_err(|_| NOT_A_STATE_FILE.to_owned())?;
     if header.lockstep_audit != VERSION {
         return Err("another version of lockstep wrote it; name another file".into());
     }

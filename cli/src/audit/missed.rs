@@ -11,7 +11,7 @@
 //! (<https://docs.aws.amazon.com/scheduler/latest/APIReference/API_RetryPolicy.html>,
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-retry-policy.html>).
 
-use super::overlap::TOGETHER;
+use super::overlap::DOUBLE_DELIVERY_MS;
 use super::schedule::{Schedule, rate};
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub(super) fn ticks(schedules: &[Schedule], starts: &[u64], since: u64, until: u
     let (mut missed, spare) = matched(&expected, starts);
     missed.retain(|tick| !tick.is_pending);
     let late = missed.len();
-    made_up(&mut missed, spare);
+    remove_late_deliveries(&mut missed, spare);
     Ticks {
         count,
         late: late - missed.len(),
@@ -148,7 +148,7 @@ fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
         missed.extend(open.extract_if(.., |tick| tick.end <= start));
         let is_double = before
             .replace(start)
-            .is_some_and(|before| start - before <= TOGETHER);
+            .is_some_and(|before| start - before <= DOUBLE_DELIVERY_MS);
         if open.pop().is_none() && !is_double {
             spare.push(start);
         }
@@ -161,7 +161,7 @@ fn matched(ticks: &[Tick], starts: &[u64]) -> (Vec<Tick>, Vec<u64>) {
 
 /// Removes from `missed` a tick for each start in `spare` that may be its late delivery: one that came up to
 /// [`LATE`] after the tick.
-fn made_up(missed: &mut Vec<Tick>, spare: Vec<u64>) {
+fn remove_late_deliveries(missed: &mut Vec<Tick>, spare: Vec<u64>) {
     for start in spare {
         let fits = |tick: &Tick| tick.at < start && start <= tick.at + LATE;
         if let Some(index) = missed.iter().position(fits) {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_comes_after_the_next_tick_is_late_and_one_by_hand_too() {
+    fn an_extra_start_counts_as_the_late_start_of_a_missed_tick() {
         let hourly = [schedule("hourly", "cron(0 * * * ? *)")];
         // The ticks of 3:00 and 4:00 are delivered after that of 5:00. The tick of 6:00 is lost, and that of 8:00 delivered twice.
         let on_time = (0..24).filter(|hour| ![3, 4, 6].contains(hour));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_that_nobody_knows_of_are_not_missed() {
+    fn a_tick_outside_the_known_time_of_a_schedule_is_not_missed() {
         let nightly = schedule("nightly", "cron(0 2 * * ? *)");
         let changed = Schedule {
             changed: Some(2 * DAY),

@@ -5,7 +5,7 @@
 use super::run::Span;
 
 /// Starts at most this far apart count as a double delivery, in milliseconds.
-pub(super) const TOGETHER: u64 = 1_000;
+pub(super) const DOUBLE_DELIVERY_MS: u64 = 1_000;
 
 /// The overlaps of the runs of one state machine.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -79,13 +79,14 @@ pub(super) fn steps(spans: &[Span]) -> Vec<Step> {
 
 /// Counts the pairs of runs that overlapped and started within a second.
 pub(super) fn doubled(overlaps: &Overlaps, spans: &[Span]) -> usize {
-    let together = |(run, met): &&(usize, usize)| spans[*run].start - spans[*met].start <= TOGETHER;
+    let together =
+        |(run, met): &&(usize, usize)| spans[*run].start - spans[*met].start <= DOUBLE_DELIVERY_MS;
     overlaps.pairs.iter().filter(together).count()
 }
 
 /// Counts the starts that followed the start before within a second.
 pub(super) fn doubles(spans: &[Span]) -> usize {
-    let together = |pair: &&[Span]| pair[1].start - pair[0].start <= TOGETHER;
+    let together = |pair: &&[Span]| pair[1].start - pair[0].start <= DOUBLE_DELIVERY_MS;
     spans.windows(2).filter(together).count()
 }
 

@@ -6,7 +6,7 @@ use super::client::{Client, Listed, Page, Rule};
 use super::found::{Denied, Found, Machine, NotSeen, Window, machine_of};
 use super::journal::Journal;
 use super::progress::Progress;
-use super::run::{Run, reach_back};
+use super::run::{Run, reach_before_window};
 use super::schedule::{Schedule, Source};
 use crate::args::audit::AuditArgs;
 use crate::exit::{EarlyExit, Exit};
@@ -144,7 +144,7 @@ impl Reader {
     /// Reads the runs of a state machine that started in the window, and some that started before it.
     async fn runs(&mut self, machine: &str, since: u64, doing: &str) -> Result<Vec<Run>, Unread> {
         let fetch = async |client: &mut Client, token| client.runs(machine, token).await;
-        let is_before = |page: &Page<Run>| reach_back(&page.items, since);
+        let is_before = |page: &Page<Run>| reach_before_window(&page.items, since);
         let of = format!("executions/{machine}");
         self.list(&of, doing, fetch, is_before).await
     }
@@ -153,7 +153,7 @@ impl Reader {
     async fn rules(&mut self, machines: &HashSet<String>) -> Result<Vec<Schedule>, EarlyExit> {
         let fetch = async |client: &mut Client, token| client.rules(token).await;
         let rules = self.list("rules", "rules", fetch, |_| false).await;
-        let rules: Vec<Rule> = self.unless_denied(Api::ListRules, rules)?;
+        let rules: Vec<Rule> = self.items_unless_denied(Api::ListRules, rules)?;
         let mut found = Vec::new();
         for rule in rules {
             let name = rule.name.as_str();
@@ -161,7 +161,7 @@ impl Reader {
             let targets = self
                 .list(&format!("targets/{name}"), "rules", fetch, |_| false)
                 .await;
-            let targets: Vec<String> = self.unless_denied(Api::ListTargetsByRule, targets)?;
+            let targets: Vec<String> = self.items_unless_denied(Api::ListTargetsByRule, targets)?;
             let started: HashSet<_> = targets.iter().filter_map(|arn| machine_of(arn)).collect();
             found.extend(started.intersection(machines).map(|machine| Schedule {
                 name: rule.name.clone(),
@@ -183,7 +183,7 @@ impl Reader {
     async fn schedules(&mut self, machines: &HashSet<String>) -> Result<Vec<Schedule>, EarlyExit> {
         let fetch = async |client: &mut Client, token| client.schedules(token).await;
         let listed = self.list("schedules", "schedules", fetch, |_| false).await;
-        let listed: Vec<Listed> = self.unless_denied(Api::ListSchedules, listed)?;
+        let listed: Vec<Listed> = self.items_unless_denied(Api::ListSchedules, listed)?;
         let mut found = Vec::new();
         for listed in listed {
             if listed
@@ -198,7 +198,7 @@ impl Reader {
             let schedule = self
                 .list(&format!("schedule/{name}"), "schedules", fetch, |_| false)
                 .await;
-            let schedule: Vec<Schedule> = self.unless_denied(Api::GetSchedule, schedule)?;
+            let schedule: Vec<Schedule> = self.items_unless_denied(Api::GetSchedule, schedule)?;
             found.extend(
                 schedule
                     .into_iter()
@@ -253,7 +253,7 @@ impl Reader {
 
     /// Returns the items of a list. A list that is denied counts as empty, and the report names the denied
     /// action once.
-    fn unless_denied<T>(
+    fn items_unless_denied<T>(
         &mut self,
         api: Api,
         list: Result<Vec<T>, Unread>,

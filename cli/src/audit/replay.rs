@@ -6,7 +6,7 @@
 use super::run::Span;
 
 /// Least number of runs that show whether a queue grows.
-const TREND: usize = 12;
+const TREND_RUNS_MIN: usize = 12;
 
 /// What each overlap policy would have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn queue(spans: &[Span]) -> Queue {
 /// Returns whether each run of the last third waited, and the mean wait grew from each third of the runs to
 /// the next.
 fn grows(waits: &[u64]) -> bool {
-    if waits.len() < TREND {
+    if waits.len() < TREND_RUNS_MIN {
         return false;
     }
     let third = waits.len() / 3;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_is_that_of_a_lock_played_by_the_millisecond() {
+    fn a_replay_equals_a_simulation_by_the_millisecond() {
         for seed in 0..2_000 {
             let spans = drawn(seed);
 

@@ -24,7 +24,7 @@ const MISSED: usize = 100;
 const EXCLUSIVE_RUN: &str = "ExclusiveRunStateMachine";
 
 /// What no audit of executions can see, as sentences.
-pub(super) const UNSEEN: [&str; 6] = [
+pub(super) const NOT_COVERED: [&str; 6] = [
     "Work that no workflow starts: tasks that a schedule or a service runs directly, and cron inside a container.",
     "Executions of Express state machines, and executions that closed more than 90 days ago.",
     "Runs that started before the window, even if they were still running in it.",
@@ -60,7 +60,7 @@ impl Report {
             state_machines: machines,
             not_seen: found.not_seen,
             denied: found.denied,
-            cannot_see: UNSEEN,
+            cannot_see: NOT_COVERED,
         }
     }
 

@@ -68,7 +68,7 @@ pub(super) fn within(mut runs: Vec<Run>, since: u64, until: u64) -> Vec<Run> {
 /// ListExecutions lists the latest runs first, but does not document whether by start, redrive or end
 /// (<https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html>). The start of a
 /// run is no criterion, because a redriven run may be listed long after its start.
-pub(super) fn reach_back(runs: &[Run], since: u64) -> bool {
+pub(super) fn reach_before_window(runs: &[Run], since: u64) -> bool {
     let mut ends = runs.iter().filter_map(|run| run.stop);
     ends.any(|end| end < since)
 }
@@ -124,8 +124,8 @@ mod tests {
         let (redriven, running) = (run("redriven", 5, Some(90)), run("running", 7, None));
         let before = run("before", 8, Some(9));
 
-        assert!(!reach_back(&[redriven.clone(), running], 10));
-        assert!(reach_back(&[redriven, before], 10));
+        assert!(!reach_before_window(&[redriven.clone(), running], 10));
+        assert!(reach_before_window(&[redriven, before], 10));
     }
 
     #[test]

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_moves_no_cursor() {
+    fn a_name_in_the_report_has_no_control_character() {
         let report = account(&[("etl\u{1b}[2J\u{202e}", 20, 1_500)]);
 
         let text = text(&report, &screen());

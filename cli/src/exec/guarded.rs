@@ -14,10 +14,10 @@ use tokio::sync::watch;
 
 /// Variables that only some grants set. A command must not inherit them from the grant that this process runs
 /// under, so they are removed.
-const OF_A_GRANT: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
+const GRANT_VARIABLES: &[&str] = &["LOCKSTEP_RUN_KEY", progress::VARIABLE];
 
 /// The deadline of a command without a lease: the watchdog kills such a command only when this process ends.
-const NEVER: Instant = Instant::from_millis(u64::MAX);
+const NO_DEADLINE: Instant = Instant::from_millis(u64::MAX);
 
 /// A started command.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl GuardedCommand {
         };
         let variable = progress.as_ref().map(Progress::variable);
         spec.environment.extend(variable);
-        spec.without = OF_A_GRANT;
+        spec.without = GRANT_VARIABLES;
         let child = Child::start(guards, &spec)?;
         Ok(Self::of(name, child, progress, guards.1, limits))
     }
@@ -73,7 +73,7 @@ impl GuardedCommand {
         spec: &Spec,
     ) -> io::Result<Self> {
         let child = Child::start(guards, spec)?;
-        guards.1.guard(child.tree(), NEVER);
+        guards.1.guard(child.tree(), NO_DEADLINE);
         Ok(Self::of(name, child, None, guards.1, limits))
     }
 

@@ -70,7 +70,7 @@ impl Mark {
 
     /// Returns whether the process with this `id` belongs to an inner command: a `lockstep` that was itself
     /// started with the mark has started it, with a mark of its own.
-    pub(super) fn is_outer_of(&self, id: Pid) -> bool {
+    pub(super) fn is_of_inner_command(&self, id: Pid) -> bool {
         match limit::of(id) {
             Some(innermost) => innermost != self.number(),
             None => {

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_of_every_writer_are_read_and_the_fifo_is_removed_with_its_reader() {
+    async fn lines_of_every_writer_are_read_and_the_fifo_is_removed() {
         let progress = Progress::open().unwrap();
         let (path, mut latest) = (progress.fifo.0.clone(), progress.latest());
 

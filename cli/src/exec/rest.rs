@@ -131,18 +131,18 @@ impl Rest {
     /// Sends `signal` to all processes that have left the group, and returns how many are left in and out of
     /// the group.
     pub(super) fn signal_outside(&self, signal: Signal, is_alone: bool) -> usize {
-        self.signal_those(signal, is_alone, |process| self.has_left(process))
+        self.signal_matching(signal, is_alone, |process| self.has_left(process))
     }
 
     /// Sends `signal` to all but the first process, and returns how many are left.
     pub(super) fn signal_all_but_first(&self, signal: Signal, is_alone: bool) -> usize {
-        self.signal_those(signal, is_alone, |process| process != self.tree.group)
+        self.signal_matching(signal, is_alone, |process| process != self.tree.group)
     }
 
     /// Sends `signal` to the processes that `is_meant` chooses, and returns how many are left. Processes of
     /// inner commands get no signal: the `lockstep` that has started them is among the rest, and stops them
     /// itself.
-    fn signal_those(
+    fn signal_matching(
         &self,
         signal: Signal,
         is_alone: bool,
@@ -152,7 +152,7 @@ impl Rest {
             return 1;
         };
         let meant = left.iter().filter(|process| is_meant(**process));
-        for process in meant.filter(|process| !self.tree.mark.is_outer_of(**process)) {
+        for process in meant.filter(|process| !self.tree.mark.is_of_inner_command(**process)) {
             // The process may have ended meanwhile.
             send(signal, |signal| kill(*process, signal)).ok();
         }

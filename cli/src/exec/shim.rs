@@ -3,7 +3,7 @@
 //! `lockstep` starts itself in the child, sets the child up with a few safe calls, and then executes the
 //! command. The same between `fork` and `execve` would require unsafe code.
 
-use super::which::{find, is_foreign};
+use super::which::{cannot_be_executed, find};
 use super::{Mark, limit};
 use crate::exit::{EarlyExit, Exit};
 use crate::log::print_line;
@@ -52,7 +52,7 @@ pub(crate) fn replaced_by(command: &[OsString], variable: Option<(&str, &str)>) 
         return Exit::CONFIGURATION;
     };
     let error = match find(program) {
-        Ok(file) if is_foreign(&file) => exec_without_shell(&file, command),
+        Ok(file) if cannot_be_executed(&file) => exec_without_shell(&file, command),
         _ => Command::new(program).args(arguments).envs(variable).exec(),
     };
     print_line(format!("{}: {error}", program.display()));

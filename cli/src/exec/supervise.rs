@@ -106,7 +106,7 @@ struct Stop {
     is_killed: bool,
     /// When the processes outside of the signal's scope get SIGTERM, unless the first process has ended by
     /// then.
-    others_at: Option<Instant>,
+    signal_others_at: Option<Instant>,
     are_others_signalled: bool,
     is_announced: bool,
     /// Whether the first process has ended after a stop was announced, and the processes that it left may
@@ -114,7 +114,7 @@ struct Stop {
     may_finish: bool,
     /// The latest time at which a stop still counts, after the first process has ended by itself and has left
     /// others.
-    counts_until: Option<Instant>,
+    stop_counts_until: Option<Instant>,
 }
 
 impl Stop {
@@ -122,7 +122,7 @@ impl Stop {
     fn begin(&mut self, cause: StopCause, kill_at: Option<Instant>) {
         self.cause = self.cause.or(Some(cause));
         self.kill_at = kill_at;
-        self.others_at = kill_at.filter(|_| !self.are_others_signalled).map(|at| {
+        self.signal_others_at = kill_at.filter(|_| !self.are_others_signalled).map(|at| {
             let left = at.left();
             Instant::now() + (left - OTHERS_WITHIN.min(left / 2))
         });
@@ -130,7 +130,7 @@ impl Stop {
 
     /// Sends SIGTERM to the processes outside of the signal's scope, once, and returns how many are left.
     fn signal_others(&mut self, child: &Child) -> usize {
-        self.others_at = None;
+        self.signal_others_at = None;
         if std::mem::replace(&mut self.are_others_signalled, true) {
             child.left()
         } else {
@@ -157,7 +157,7 @@ impl Stop {
         } else {
             STOP_WITHIN
         };
-        self.counts_until = Some(Instant::now() + within);
+        self.stop_counts_until = Some(Instant::now() + within);
         self.finish_if_announced(work, child);
     }
 
@@ -165,12 +165,12 @@ impl Stop {
     /// processes at once has most likely signalled them too, and the first process has ended because of the
     /// signal.
     fn finish_if_announced(&mut self, work: &str, child: &Child) {
-        if self.is_announced && self.counts_until.is_some() {
+        if self.is_announced && self.stop_counts_until.is_some() {
             let left = child.left();
             if left > 0 {
                 log_rest(work, left);
                 self.may_finish = true;
-                self.counts_until = None;
+                self.stop_counts_until = None;
             }
         }
     }
@@ -267,8 +267,8 @@ pub(super) async fn supervise(
                 tracing::error!(event = "command_timed_out", work, "{why}: stopping the command");
                 stop.begin(StopCause::TimedOut, Some(Instant::now() + limits.grace));
             }
-            () = reached(stop.counts_until), if stop.cause.is_none() => break,
-            () = reached(stop.others_at), if !child.has_first_ended() => {
+            () = reached(stop.stop_counts_until), if stop.cause.is_none() => break,
+            () = reached(stop.signal_others_at), if !child.has_first_ended() => {
                 stop.signal_others(child);
             }
             () = reached(stop.kill_at) => {

@@ -54,7 +54,7 @@ pub(super) fn find(program: &OsStr) -> Result<PathBuf, EarlyExit> {
 
 /// Returns whether `file` is data, or machine code for another machine: no shell can run such a file, and the
 /// kernel may reject it. A file that cannot be read counts as a program, for which this returns `false`.
-pub(super) fn is_foreign(file: &Path) -> bool {
+pub(super) fn cannot_be_executed(file: &Path) -> bool {
     match (head(file), head(Path::new(SELF))) {
         (Ok(head), Ok(own)) => is_foreign_to(&own, &head),
         _ => false,

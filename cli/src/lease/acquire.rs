@@ -13,7 +13,7 @@
 use crate::lease::client::LockClient;
 use crate::platform::clock::{Instant, reached, sleep};
 use crate::platform::env::random_fraction;
-use crate::retry::{may_mend, retry};
+use crate::retry::{may_succeed_later, retry};
 use lockstep::contract::{AcquireRequest, AcquireResponse, ErrorName, Granted, Queued, parse_time};
 use lockstep::domain::{DEAD_AFTER, Timestamp, rfc3339};
 use lockstep::error::Error;
@@ -85,7 +85,7 @@ pub(crate) async fn take(
                 failures = 0;
                 wait_log.log(&queued);
                 let dead = queued.oldest.expires_at.as_deref();
-                let dead = dead.and_then(|at| dead_in(at, locks.now()));
+                let dead = dead.and_then(|at| time_until_dead(at, locks.now()));
                 let lease = request.options.lease_seconds;
                 let lease = lease.and_then(|seconds| u64::try_from(seconds).ok());
                 let lease = lease.map_or(POLL_INTERVAL_MAX, Duration::from_secs);
@@ -95,7 +95,7 @@ pub(crate) async fn take(
                 pause.max(Duration::from_millis(20))
             }
             Ok((answer, sent)) => return Ok(taken(answer, sent)),
-            Err(error) if may_mend(&error) => {
+            Err(error) if may_succeed_later(&error) => {
                 failures += 1;
                 // A waiter that gives up loses its place in the queue, so it retries until the wait is over.
                 if failures >= TRIES && !wait_log.is_queued() {
@@ -244,7 +244,7 @@ fn refused(error: Error) -> Result<Acquired, Error> {
 }
 
 /// Returns the time until a lease that ends `at` counts as dead; `None` if that time has passed.
-fn dead_in(at: &str, now: Timestamp) -> Option<Duration> {
+fn time_until_dead(at: &str, now: Timestamp) -> Option<Duration> {
     let dead = parse_time("expiresAt", at).ok()?.plus(DEAD_AFTER);
     let left = dead.millis_since(now);
     (left > 0).then(|| Duration::from_millis(left + 5))

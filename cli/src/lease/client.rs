@@ -132,7 +132,9 @@ impl<P: Ports> LockClient<P> {
             let mut answer = acquire::run(deps, request.clone().check(deps.retention)?).await?;
             let granted = match &mut answer {
                 AcquireResponse::AlreadyHeld(granted) => granted,
-                AcquireResponse::Granted(granted) if self.is_short(granted, sent) => granted,
+                AcquireResponse::Granted(granted) if self.is_lease_too_short(granted, sent) => {
+                    granted
+                }
                 _ => return Ok((answer, sent)),
             };
             let sent = Instant::now();
@@ -156,7 +158,7 @@ impl<P: Ports> LockClient<P> {
 
     /// Converts `time` from the clock of the table to the clock of this machine, because other processes on
     /// this machine compare it with their clock. Clocks that differ by at most a second count as equal.
-    pub(crate) fn by_this_machine(&self, time: String) -> String {
+    pub(crate) fn on_this_machines_clock(&self, time: String) -> String {
         let (table, own) = (self.now(), SystemClock.now());
         let (ahead, behind) = (own.millis_since(table), table.millis_since(own));
         match parse_time("expiresAt", &time) {
@@ -170,7 +172,7 @@ impl<P: Ports> LockClient<P> {
 
     /// Returns whether the lease of a permit that was requested at `sent` ends more than a second before it
     /// should.
-    fn is_short(&self, granted: &Granted, sent: Instant) -> bool {
+    fn is_lease_too_short(&self, granted: &Granted, sent: Instant) -> bool {
         let length = 1_000 * u64::from(granted.lease_seconds);
         let since = Instant::now().millis().saturating_sub(sent.millis());
         let least = (self.now().millis() + length).saturating_sub(since + CLOCK_SKEW.millis());

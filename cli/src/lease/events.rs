@@ -35,7 +35,7 @@ impl<V> DedupEvents<V> {
         Self { events, published }
     }
 
-    fn without_repeated(&self, mut events: Vec<Event>, now: Timestamp) -> Vec<Event> {
+    fn only_new_events(&self, mut events: Vec<Event>, now: Timestamp) -> Vec<Event> {
         let mut published = self
             .published
             .lock()
@@ -57,7 +57,7 @@ impl<V> DedupEvents<V> {
 
 impl<V: Events> Events for DedupEvents<V> {
     async fn publish(&self, events: Vec<Event>) {
-        let events = self.without_repeated(events, SystemClock.now());
+        let events = self.only_new_events(events, SystemClock.now());
         if !events.is_empty() {
             self.events.publish(events).await;
         }
@@ -161,7 +161,7 @@ mod tests {
 
     fn published(once: &DedupEvents<()>, kind: EventKind, token: u64, seconds: u64) -> usize {
         let now = Timestamp::from_millis(seconds * 1_000);
-        once.without_repeated(vec![event(kind, token)], now).len()
+        once.only_new_events(vec![event(kind, token)], now).len()
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Held {
 
     /// Returns the times that a renewal writes into the lease; `None` for an adopted grant, whose workflow
     /// sets the times.
-    pub(crate) fn own_times(&self) -> Option<LeaseTiming> {
+    pub(crate) fn renewal_times(&self) -> Option<LeaseTiming> {
         (self.hold == Hold::Acquired).then_some(self.times)
     }
 

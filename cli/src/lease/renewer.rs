@@ -128,7 +128,7 @@ impl LeaseRenewer {
         let (locks, grant) = (Arc::clone(&self.locks), self.held.grant.clone());
         let latest = self.progress.borrow_and_update().clone();
         let progress = latest.filter(|latest| self.written.as_ref() != Some(latest));
-        let (within, lease) = (self.held.times.request_timeout(), self.held.own_times());
+        let (within, lease) = (self.held.times.request_timeout(), self.held.renewal_times());
         async move {
             let at = Instant::now();
             let answer = timeout(within, locks.renew(&grant, lease, progress.clone())).await;

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_whose_lease_is_taken_away_gets_its_grace_and_not_the_rest_of_the_lease() {
+    fn a_command_that_lost_its_lease_gets_its_grace_and_no_more() {
         let times = LeaseTiming::of_record(Duration::from_secs(90), Duration::from_secs(10));
 
         assert_eq!(times.dead_by(at(0), at(30_000)).millis(), 40_000);

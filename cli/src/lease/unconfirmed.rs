@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_unconfirmed_permit_is_released_as_failed_even_after_more_lost_requests() {
+    async fn an_unconfirmed_permit_is_released_as_failed() {
         for overlap in [Overlap::Skip, Overlap::Fail, Overlap::Queue] {
             for silent in [0, 4] {
                 let (result, twins) = released_with(overlap, silent).await;

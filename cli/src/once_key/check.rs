@@ -17,7 +17,7 @@ use jmespath::{Context, ErrorReason, Rcvar, RuntimeError, Variable};
 /// Describes the first mistake, in one line.
 pub(super) fn check(ast: &Ast) -> Result<(), String> {
     check_calls(ast)?;
-    if let Some(found) = never_a_key(ast) {
+    if let Some(found) = type_that_is_no_key(ast) {
         return Err(format!(
             "always finds {found}, but a key is a string or a number"
         ));
@@ -57,12 +57,12 @@ fn check_call(name: &str, count: usize) -> Result<(), String> {
 }
 
 /// Returns the type of value that an expression finds in every message, if that type cannot be a key.
-fn never_a_key(ast: &Ast) -> Option<&'static str> {
+fn type_that_is_no_key(ast: &Ast) -> Option<&'static str> {
     match ast {
         Ast::Comparison { .. } | Ast::Not { .. } => Some("a boolean"),
         Ast::MultiList { .. } | Ast::Projection { .. } | Ast::Flatten { .. } => Some("an array"),
         Ast::MultiHash { .. } => Some("an object"),
-        Ast::Subexpr { rhs, .. } => never_a_key(rhs),
+        Ast::Subexpr { rhs, .. } => type_that_is_no_key(rhs),
         Ast::Function { name, .. } => match name.as_str() {
             "contains" | "ends_with" | "starts_with" => Some("a boolean"),
             "keys" | "map" | "sort" | "sort_by" | "to_array" | "values" => Some("an array"),

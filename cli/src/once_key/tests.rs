@@ -7,7 +7,7 @@ fn key(expression: Option<&str>, body: &str) -> Result<String, Malformed> {
 }
 
 #[test]
-fn without_an_expression_the_message_id_is_the_key_and_any_body_is_accepted() {
+fn without_an_expression_the_message_id_is_the_key() {
     assert_eq!(key(None, "\u{1}no JSON"), Ok("id-1".into()));
 }
 
@@ -71,7 +71,7 @@ fn a_key_that_is_not_a_valid_run_key_is_hashed_and_stays_the_same() {
 }
 
 #[test]
-fn a_malformed_message_is_reported_by_the_place_of_the_problem_and_never_by_its_body() {
+fn the_error_of_a_malformed_message_names_its_place_and_hides_its_body() {
     for (expression, body, wrong) in [
         ("id", "secret", "is not valid JSON at line 1, column 1"),
         ("id", "{\"secret\": [1,", "ends too early at line 1"),

@@ -68,7 +68,7 @@ pub(crate) async fn forget(args: ForgetArgs) -> Exit {
 }
 
 /// Replaces the field of a request in the text of an error with the flag of this command.
-fn in_flags(mut error: ActError) -> ActError {
+fn with_flag_names(mut error: ActError) -> ActError {
     error.text = error.text.replace("send force: true", "give --force");
     error
 }
@@ -83,7 +83,7 @@ fn mode_request(act: &str, scope: &ScopeArgs) -> Value {
 async fn change(request: Value, args: &ActArgs) -> Result<Exit, ActError> {
     let request = audited(request, args)?;
     let operate = Function::open(&args.function, Surface::Operate).await?;
-    let response = operate.act(&request).await.map_err(in_flags)?;
+    let response = operate.act(&request).await.map_err(with_flag_names)?;
     match args.output {
         Format::Json => print(&format!("{response}\n"))?,
         Format::Table => {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_held_locks_a_line_names_five() {
+    fn a_line_names_at_most_five_held_locks() {
         let held: Vec<_> = ["a", "b", "c", "d", "e", "f", "g"].map(Value::from).into();
 
         assert_eq!(waits_for(&held[..2]), "waiting until no run holds a, b");

@@ -74,14 +74,14 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     let Loaded { sdk, region } = Function::sdk().await?;
     let described = describe_stack(&sdk, &args.stack).await?;
     let stack = &described.stack;
-    let mut checks = vec![of_identity(&sdk).await, of_region(&region)];
-    checks.extend([of_stack(stack), of_clock(&described.time)]);
+    let mut checks = vec![check_identity(&sdk).await, check_region_of_command(&region)];
+    checks.extend([of_stack(stack), check_clock(&described.time)]);
     for (name, arn) in functions(stack) {
         checks.push(of_function(&sdk, name, arn).await);
     }
-    checks.push(of_versions(&sdk, stack).await);
-    checks.push(of_dead_letters(&sdk, stack).await);
-    checks.extend(locks::of_locks(&sdk, stack).await);
+    checks.push(check_versions(&sdk, stack).await);
+    checks.push(check_dead_letters(&sdk, stack).await);
+    checks.extend(locks::check_locks(&sdk, stack).await);
     match args.output {
         Format::Json => print(&format!("{}\n", json!({ "checks": checks })))?,
         Format::Table => {
@@ -117,7 +117,7 @@ fn line(screen: &Screen, check: &Check) -> String {
 
 /// Finds the identity of the caller. GetCallerIdentity needs no permission
 /// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html>).
-async fn of_identity(sdk: &SdkConfig) -> Check {
+async fn check_identity(sdk: &SdkConfig) -> Check {
     let name = "identity";
     let client = aws_sdk_sts::Client::new(sdk);
     match client.get_caller_identity().send().await {
@@ -132,7 +132,7 @@ async fn of_identity(sdk: &SdkConfig) -> Check {
     }
 }
 
-fn of_region(region: &Region) -> Check {
+fn check_region_of_command(region: &Region) -> Check {
     let Region { name, from } = region;
     Check::new("Region", true, format!("{name}, from {from}"), "")
 }
@@ -155,7 +155,7 @@ fn of_stack(stack: &Stack) -> Check {
 
 /// Checks the clock of this machine against that of AWS. `lockstep run` on this machine compares the clock
 /// with the leases of other holders.
-fn of_clock(time: &ServerTime) -> Check {
+fn check_clock(time: &ServerTime) -> Check {
     let now = SystemClock.now();
     let Some(shown) = time.nearest(now) else {
         return Check::unknown(
@@ -210,7 +210,7 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
 
 /// Checks that the command, the template and the functions have one version. All functions are built and
 /// deployed together, so the version of view stands for all of them.
-async fn of_versions(sdk: &SdkConfig, stack: &Stack) -> Check {
+async fn check_versions(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "versions";
     let view = match Function::of_stack(sdk, stack, Surface::View) {
         Ok(view) => view,
@@ -236,7 +236,7 @@ fn versions(command: &str, template: &str, functions: &str) -> Check {
 
 /// Checks that no event is in the dead-letter queue of the reaper. The sweep, which runs every minute, does
 /// what the reaper would have done on such an event.
-async fn of_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
+async fn check_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "dead letters of the reaper";
     let Some(url) = output_of(stack, "RecoveryDeadLettersUrl") else {
         return Check::unknown(
@@ -277,7 +277,7 @@ mod tests {
             (None, Status::Unknown),
         ] {
             let time = date.map(ServerTime::showing).unwrap_or_default();
-            assert_eq!(of_clock(&time).status, status, "{date:?}");
+            assert_eq!(check_clock(&time).status, status, "{date:?}");
         }
     }
 

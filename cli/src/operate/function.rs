@@ -341,7 +341,7 @@ mod tests {
     use aws_smithy_types::DateTime;
 
     #[test]
-    fn an_output_is_found_by_its_name_in_a_stack_of_the_template_and_of_the_constructs() {
+    fn an_output_is_found_in_stacks_of_the_template_and_the_constructs() {
         let output = |key: &str, export: Option<&str>, value: &str| {
             let output = aws_sdk_cloudformation::types::Output::builder();
             let output = output.output_key(key).output_value(value);

@@ -25,7 +25,7 @@ mod usable;
 pub(crate) use region::Region;
 pub(crate) use text::line;
 
-use super::empty::not_text;
+use super::empty::setting_that_is_not_utf8;
 use super::proxies;
 use super::tls;
 use crate::exit::{EarlyExit, Exit};
@@ -55,7 +55,7 @@ const CREDENTIALS_SLOW: Duration = Duration::from_secs(6);
 
 /// Longest wait for credentials from any other source, because a credential process may ask a person for
 /// something. The providers of the SDK itself give up within seconds.
-const CREDENTIALS_OF_PEOPLE_WITHIN: Duration = Duration::from_secs(300);
+const OTHER_CREDENTIALS_WITHIN: Duration = Duration::from_secs(300);
 
 /// The configuration that all AWS clients share, and the source of its Region.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ pub(crate) async fn operators_config() -> Result<Loaded, EarlyExit> {
 /// Loads the configuration. Also returns the failure of the credentials, if that is temporary.
 async fn load(timeouts: TimeoutConfig) -> Result<(Loaded, Option<Failure>), EarlyExit> {
     let wrong = |why: String| (Exit::CONFIGURATION, why);
-    if let Some(name) = not_text() {
+    if let Some(name) = setting_that_is_not_utf8() {
         return Err(wrong(format!("{name} is not UTF-8: correct or unset it")));
     }
     proxies::check().map_err(wrong)?;
@@ -179,12 +179,12 @@ async fn resolve(
 ) -> Result<(Ahead, Option<Failure>), Failure> {
     if let Some(profiles) = &profiles {
         let chain = profiles.chain();
-        let asked = mfa::asked_for(&chain);
+        let asked = mfa::roles_to_assume(&chain);
         if !asked.is_empty() {
             let conf = provider_config(sdk, http);
             let first = mfa::assume(asked, profiles, sdk, &conf).await?;
             let then = SharedCredentialsProvider::new(mfa::Ended(profiles.name().to_owned()));
-            return Ok((Ahead::to_the_end_of(first, then), None));
+            return Ok((Ahead::until_expiry(first, then), None));
         }
     }
     let credentials = Ahead::after(None, provider);
@@ -204,7 +204,7 @@ async fn in_time(
     let within = if Source::of(profiles.and_then(Profiles::base)) == Source::Container {
         CREDENTIALS_WITHIN
     } else {
-        CREDENTIALS_OF_PEOPLE_WITHIN
+        OTHER_CREDENTIALS_WITHIN
     };
     let mut load = pin!(load);
     let mut found = timeout(CREDENTIALS_SLOW, &mut load).await;

@@ -26,7 +26,7 @@ const NO_HOME: &str = "-HOME";
 ///
 /// # Errors
 /// Why the program cannot be executed again.
-pub(crate) fn leave_out() -> Result<(), String> {
+pub(crate) fn restart_without_empty_settings() -> Result<(), String> {
     let variables = env::vars_os().filter(|(_, value)| value.is_empty());
     let names = variables.filter_map(|(name, _)| name.into_string().ok());
     let mut names: Vec<_> = names.filter(|name| is_setting(name)).collect();
@@ -37,7 +37,7 @@ pub(crate) fn leave_out() -> Result<(), String> {
         return Ok(());
     }
     let mut arguments = env::args_os();
-    let mut again = Command::new(own_file());
+    let mut again = Command::new(path_of_this_program());
     if let Some(name) = arguments.next() {
         again.arg0(name);
     }
@@ -63,7 +63,7 @@ pub(crate) fn leave_out() -> Result<(), String> {
 
 /// Returns the name of a setting whose value is not UTF-8, if there is one: every reader would take it for
 /// unset.
-pub(crate) fn not_text() -> Option<String> {
+pub(crate) fn setting_that_is_not_utf8() -> Option<String> {
     // The path of a certificate file may have any bytes.
     let is_text = |name: &str| is_setting(name) && !name.starts_with("SSL_CERT_");
     let mut names = env::vars_os().filter(|(_, value)| value.to_str().is_none());
@@ -94,7 +94,7 @@ fn is_setting(name: &str) -> bool {
 ///
 /// Without `/proc`, it is the path that this program was called by, if that is absolute. A command that has
 /// to start processes is then refused, because it needs `/proc`.
-fn own_file() -> PathBuf {
+fn path_of_this_program() -> PathBuf {
     let this: PathBuf = super::children::SELF.into();
     let Ok(named) = env::current_exe() else {
         let called = env::args_os().next().map(PathBuf::from);

@@ -127,16 +127,16 @@ impl Connector {
         let is_refused = clients.refused().contains(&host);
         let Some(amazon) = clients.amazon.as_ref().filter(|_| !is_refused) else {
             let answer = self.through(&clients.image, request).await;
-            return answer.map_err(|error| without_remedy(error, &host));
+            return answer.map_err(|error| as_final_error(error, &host));
         };
         let repetition = request.try_clone();
         match (self.through(amazon, request).await, repetition) {
             (Err(error), Some(repetition)) if is_refusal(&error) => {
                 clients.refused().insert(host.clone());
                 let answer = self.through(&clients.image, repetition).await;
-                answer.map_err(|error| without_remedy(error, &host))
+                answer.map_err(|error| as_final_error(error, &host))
             }
-            (answer, _) => answer.map_err(|error| without_remedy(error, &host)),
+            (answer, _) => answer.map_err(|error| as_final_error(error, &host)),
         }
     }
 
@@ -205,13 +205,13 @@ fn client(tls: TlsContext, proxies: ProxyConfig) -> SharedHttpClient {
 
 /// Converts the error of a connection that would fail again into one that the SDK does not retry, and that
 /// names the setting to change. Returns any other error unchanged.
-fn without_remedy(error: ConnectorError, host: &str) -> ConnectorError {
+fn as_final_error(error: ConnectorError, host: &str) -> ConnectorError {
     if wants_password(&error) {
         let why =
             "the proxy refuses the requests (407): name it with user and password in HTTPS_PROXY";
         return ConnectorError::user(why.into());
     }
-    let why = match of_tls(&error) {
+    let why = match tls_error(&error) {
         Some(rustls::Error::InvalidCertificate(why)) => {
             format!(
                 "the certificate of {host} is not trusted ({why:?}): name its roots in AWS_CA_BUNDLE"
@@ -228,11 +228,11 @@ fn without_remedy(error: ConnectorError, host: &str) -> ConnectorError {
 /// Returns whether the certificate of the server was refused. In most cases its issuer is unknown, but a
 /// proxy may also give its own root the name of another one.
 fn is_refusal(error: &ConnectorError) -> bool {
-    matches!(of_tls(error), Some(rustls::Error::InvalidCertificate(_)))
+    matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// Returns the TLS error among the causes of `error`.
-fn of_tls(error: &ConnectorError) -> Option<&rustls::Error> {
+fn tls_error(error: &ConnectorError) -> Option<&rustls::Error> {
     causes(error).find_map(|error| error.downcast_ref::<rustls::Error>())
 }
 

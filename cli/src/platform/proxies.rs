@@ -21,7 +21,7 @@ const VARIABLES: [&str; 6] = [
 
 /// The variable that a web server sets for its CGI programs. If it is set, the client uses no proxy, because
 /// a web server puts the header `Proxy` of a request into `HTTP_PROXY`.
-const OF_A_WEB_SERVER: &str = "REQUEST_METHOD";
+const CGI_VARIABLE: &str = "REQUEST_METHOD";
 
 /// # Errors
 /// Names the first variable whose value is not a proxy. The value is not shown, because it may have a
@@ -34,9 +34,9 @@ pub(super) fn check() -> Result<(), String> {
                 "{name} is not the address of a proxy, as in http://proxy.example.com:3128"
             ));
         }
-        if env::var_os(OF_A_WEB_SERVER).is_some() {
+        if env::var_os(CGI_VARIABLE).is_some() {
             return Err(format!(
-                "{OF_A_WEB_SERVER} is set, and then {name} has no effect: unset {OF_A_WEB_SERVER}"
+                "{CGI_VARIABLE} is set, and then {name} has no effect: unset {CGI_VARIABLE}"
             ));
         }
     }

@@ -114,7 +114,7 @@ impl Plan {
         let last = self.in_flight == 0;
         if last {
             self.granted = false;
-            self.clear_anew(now);
+            self.restart_clearing(now);
         }
         last
     }
@@ -122,10 +122,10 @@ impl Plan {
     /// Sets no protection from now on, and clears the current one, whatever is in flight.
     pub(crate) fn close(&mut self, now: Duration) {
         self.closed = true;
-        self.clear_anew(now);
+        self.restart_clearing(now);
     }
 
-    fn clear_anew(&mut self, now: Duration) {
+    fn restart_clearing(&mut self, now: Duration) {
         self.clear_failures = 0;
         self.clear_at = now;
         self.left_to_expire = false;
@@ -184,7 +184,7 @@ impl Plan {
             }
             PutResult::Refused(refused) => match call.minutes {
                 Some(minutes) => self.refused(refused, minutes, now),
-                None => self.not_cleared(refused, now),
+                None => self.clearing_refused(refused, now),
             },
         }
     }
@@ -231,7 +231,7 @@ impl Plan {
         }
     }
 
-    fn not_cleared(&mut self, refused: Refused, now: Duration) -> ProtectionEvent {
+    fn clearing_refused(&mut self, refused: Refused, now: Duration) -> ProtectionEvent {
         if refused.reason.is_open() {
             self.maybe_until = self.maybe_until.max(self.protected_until.take());
             self.renew_at = Duration::ZERO;

@@ -66,7 +66,7 @@ pub(crate) async fn hold(
     let times = LeaseTiming::after_silence(args.lease, args.grace);
     let request = args.request(lock, identity.new_holder(), times.seconds());
     let taken = take(locks, &request, args.max_wait, signals.end()).await;
-    match taken.map_err(|error| before_start(&error))? {
+    match taken.map_err(|error| exit_before_start(&error))? {
         Acquired::Granted(granted, sent) => {
             log_acquired(&granted.grant);
             Ok(Held::acquired(*granted, times, sent))
@@ -169,7 +169,7 @@ async fn adopt(
             let why = format!("lock {}: the run has already been released", grant.lock);
             return Err((Exit::LEASE_LOST, why));
         }
-        Err(error) => return Err(before_start(&error)),
+        Err(error) => return Err(exit_before_start(&error)),
     };
     let ends = parse_time("expiresAt", &expires_at).ok();
     // The length of the workflow's lease is not in the environment, and grows with the age of the run. The
@@ -196,7 +196,7 @@ async fn adopt(
 }
 
 /// Returns the exit code and the text for an error that occurs before the command has started.
-fn before_start(error: &Error) -> EarlyExit {
+fn exit_before_start(error: &Error) -> EarlyExit {
     let exit = match error.name() {
         ErrorName::LeaseLost => Exit::LEASE_LOST,
         ErrorName::InvalidRequest => Exit::CONFIGURATION,

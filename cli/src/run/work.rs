@@ -126,7 +126,7 @@ mod tests {
     use nix::sys::signal::Signal;
 
     #[test]
-    fn each_cause_has_its_exit_code_and_only_a_command_that_was_not_stopped_can_succeed() {
+    fn a_stopped_command_fails_with_the_exit_code_of_its_cause() {
         use ReleaseOutcome::{Failed, Succeeded};
         let good = ChildExit::Code(0);
         let sigterm = StopCause::Signal(Signal::SIGTERM);

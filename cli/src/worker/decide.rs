@@ -112,7 +112,7 @@ fn whole(length: Duration) -> Duration {
 }
 
 /// Decides what the response of the lock table means for a message that was received `count` times.
-pub(crate) fn after_answer(
+pub(crate) fn decide_on_response(
     answer: AcquireResponse,
     count: u32,
     delays: &RetryDelays,
@@ -156,7 +156,7 @@ pub(crate) fn deferred(count: u32, jitter: f64, stopping: bool) -> Disposition {
 
 /// Decides on the outcome, the disposition and the kind of a message whose command has ended. A command that
 /// was stopped has not succeeded, whatever its exit code.
-pub(crate) fn after_end(
+pub(crate) fn decide_on_end(
     end: ChildExit,
     cause: Option<StopCause>,
     backoff: Duration,

@@ -21,7 +21,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(60);
 /// Prefix of the group of a task that a service has started
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>).
-const OF_SERVICE: &str = "service:";
+const SERVICE_GROUP_PREFIX: &str = "service:";
 /// Prefix of the id of a deployment, which is the `startedBy` of its tasks
 /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Deployment.html>).
 const DEPLOYMENT: &str = "ecs-svc/";
@@ -141,7 +141,7 @@ fn judge(origin: &Origin, id: Option<&str>, definition: Option<&str>) -> Found {
 
 fn origin(group: Option<&str>, definition: Option<&str>, by: Option<&str>) -> Option<Origin> {
     Some(Origin {
-        service: group?.strip_prefix(OF_SERVICE)?.to_owned(),
+        service: group?.strip_prefix(SERVICE_GROUP_PREFIX)?.to_owned(),
         definition: definition?.to_owned(),
         deployment: by
             .filter(|by| by.starts_with(DEPLOYMENT))

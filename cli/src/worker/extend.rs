@@ -14,7 +14,7 @@ use tokio::sync::watch;
 const CEILING_MARGIN: Duration = Duration::from_secs(30);
 /// Longest time between the receive of a message and the start of its command without an extension in
 /// between.
-const FRESH: Duration = Duration::from_millis(500);
+const START_WITHOUT_EXTENSION: Duration = Duration::from_millis(500);
 
 /// Extends the visibility timeout of `message` to `hide` at every renewal of its lease. Never returns.
 pub(crate) async fn extend(
@@ -23,7 +23,10 @@ pub(crate) async fn extend(
     hide: Duration,
     mut renewed: watch::Receiver<Instant>,
 ) -> LeaseLost {
-    if (message.received + FRESH).left().is_zero() {
+    if (message.received + START_WITHOUT_EXTENSION)
+        .left()
+        .is_zero()
+    {
         // The lease began later than the visibility timeout, so the timeout is extended at once.
         renewed.mark_changed();
     }
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn near_the_ceiling_the_visibility_timeout_is_extended_up_to_it_and_then_no_more() {
+    async fn the_visibility_timeout_is_extended_up_to_its_ceiling_and_no_further() {
         let (sender, mut asked) = unbounded_channel();
         let (queue, message) = (Rejecting(sender), message(Instant::now()));
         let (near, past) = (Instant::now() + HIDE / 2, Instant::now());

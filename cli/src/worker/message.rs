@@ -21,7 +21,7 @@ mod work;
 pub(crate) use running_commands::RunningCommands;
 
 use super::ack::ack;
-use super::decide::{Disposition, Kind, LockDecision, RetryDelays, after_answer, deferred};
+use super::decide::{Disposition, Kind, LockDecision, RetryDelays, decide_on_response, deferred};
 use super::poll::{Done, HealthSignal, Work};
 use super::queue::{Message, Queue};
 use super::report::MessageMetrics;
@@ -205,7 +205,7 @@ impl<Q: Queue> MessageProcessor<Q> {
                 return self.defer(message, &why, &shutdown, health).await;
             }
         };
-        match after_answer(answer, message.receive_count, &self.delays) {
+        match decide_on_response(answer, message.receive_count, &self.delays) {
             LockDecision::Start(granted) => {
                 let held = Held::acquired(*granted, self.times, sent);
                 self.work(message, &held, shutdown, health).await

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_get_the_grace_less_five_seconds_to_finish_and_then_five_to_stop() {
+    fn commands_get_the_grace_to_finish_and_its_last_5_s_to_stop() {
         let shutdown = begun(25);
 
         for (millis, phase, next) in [

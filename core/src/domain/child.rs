@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_lock_the_largest_token_and_a_thousand_redrives_fit_into_a_name() {
+    fn the_longest_possible_name_has_at_most_80_characters() {
         let locks = (1..=LockKey::LENGTH_MAX).flat_map(|n| ["x".repeat(n), "/".repeat(n)]);
         for name in locks {
             let made = child_name(&lock(&name), FencingToken::MAX, 1000);

@@ -309,7 +309,7 @@ impl Command {
     /// Returns the side item to write before anything else; `None` if no state waits with a task token
     /// yet. It is written first so that whoever reads the place in the queue finds the task token.
     #[must_use]
-    pub fn waits_already(&self, now: Timestamp) -> Option<Waiter> {
+    pub fn waiter_to_register_first(&self, now: Timestamp) -> Option<Waiter> {
         match self {
             Self::Acquire(acquire) if acquire.task_token.is_some() => Some(acquire.waiter(now)),
             _ => None,

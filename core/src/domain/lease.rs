@@ -79,11 +79,11 @@ pub struct Pace {
 /// How long after the end of a lease the lock is frozen if the evidence about its holder cannot be read:
 /// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is missing.
 /// Until then a check only marks the holder as a suspect, with an alert.
-const HIDDEN_MAX: Seconds = Seconds::of(3_600);
+const FREEZE_WITHOUT_EVIDENCE_AFTER: Seconds = Seconds::of(3_600);
 
 /// Time after a limit of a run before a check acts on the limit. In this time the run's own heartbeat,
 /// or the time-out of its state, ends the run with an error that its workflow can catch.
-const LIMIT_SLACK: Seconds = Seconds::of(60);
+const LIMIT_GRACE: Seconds = Seconds::of(60);
 
 /// Time after the grant of a hand-over at which the sweep checks whether it is confirmed.
 const CONFIRMED_WITHIN: Seconds = Seconds::of(60);
@@ -164,28 +164,28 @@ impl Lease {
     /// - its lease is dead, or
     /// - it exceeded a limit of its run by a minute or more.
     #[must_use]
-    pub fn is_swept(&self, now: Timestamp) -> bool {
+    pub fn is_checked_by_sweep(&self, now: Timestamp) -> bool {
         let asked = self.call.is_some() || self.exit.replaced_by.is_some();
         asked
             || self.exit.ending.is_some()
             || self.is_dead(now)
-            || self.is_stopped_for(now).is_some()
+            || self.limit_to_enforce(now).is_some()
     }
 
     /// Returns when a check acts on a limit of the run: 60 s after the earlier of `run_until` and
     /// `stalls_at`. A heartbeat of the run acts on the limit at once, but the heartbeats of a long run
     /// are up to 15 minutes apart.
     #[must_use]
-    pub fn limit_ends(&self) -> Option<Timestamp> {
+    pub fn enforces_limits_at(&self) -> Option<Timestamp> {
         let limits = [self.run_until, self.stalls_at].into_iter().flatten();
-        limits.min().map(|limit| limit.plus(LIMIT_SLACK))
+        limits.min().map(|limit| limit.plus(LIMIT_GRACE))
     }
 
     /// Returns why a check acts on the run although its lease may be live; `None` before
-    /// [`Self::limit_ends`].
+    /// [`Self::enforces_limits_at`].
     #[must_use]
-    pub fn is_stopped_for(&self, now: Timestamp) -> Option<Staleness> {
-        let over = self.limit_ends().is_some_and(|end| now >= end);
+    pub fn limit_to_enforce(&self, now: Timestamp) -> Option<Staleness> {
+        let over = self.enforces_limits_at().is_some_and(|end| now >= end);
         self.is_spent(now).filter(|_| over)
     }
 
@@ -202,7 +202,7 @@ impl Lease {
     /// Returns the last sign of life of the holder: its registration in the queue until it confirms its
     /// hand-over, and its last heartbeat afterwards.
     #[must_use]
-    pub fn last_sign(&self) -> Timestamp {
+    pub fn last_sign_of_life(&self) -> Timestamp {
         let call = self.call.as_ref();
         call.map_or_else(|| self.renewed_at(), |call| call.since)
     }
@@ -294,15 +294,15 @@ impl Lease {
     /// Returns when the lock is frozen if the evidence about this holder cannot be read: an hour after
     /// the end of the lease.
     #[must_use]
-    pub fn hidden_until(&self) -> Timestamp {
-        self.expires_at.plus(HIDDEN_MAX)
+    pub fn freezes_without_evidence_at(&self) -> Timestamp {
+        self.expires_at.plus(FREEZE_WITHOUT_EVIDENCE_AFTER)
     }
 
     /// Returns when recovery has to check this holder of a lock in `mode`, if no heartbeat comes before:
     ///
     /// - of a holder that is ending: since the ending began,
     /// - of a suspect: when [`Self::suspicion_ends`],
-    /// - of any other holder: at the end of its lease, at [`Self::limit_ends`], or 60 s after a
+    /// - of any other holder: at the end of its lease, at [`Self::enforces_limits_at`], or 60 s after a
     ///   hand-over that is not confirmed, whichever is first.
     ///
     /// In a frozen lock the limits do not count. An unconfirmed hand-over is checked because its waiter
@@ -312,7 +312,7 @@ impl Lease {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);
         let suspicion = self.exit.suspect.map(|at| self.suspicion_ends(at));
         let frozen = matches!(mode, Mode::Frozen { .. });
-        let limit = self.limit_ends().filter(|_| !frozen);
+        let limit = self.enforces_limits_at().filter(|_| !frozen);
         let granted = self.token.granted_at();
         let confirmed = self.call.as_ref().map(|_| granted.plus(CONFIRMED_WITHIN));
         let silence = limit.into_iter().chain(confirmed);

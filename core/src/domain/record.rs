@@ -291,7 +291,7 @@ impl LockRecord {
     /// - an earlier grant under the waiter's own name, which is being stopped, or
     /// - a run with the same run key that is being stopped.
     #[must_use]
-    pub fn awaited_by(&self, terms: &Terms) -> Option<&HolderId> {
+    pub fn holder_to_wait_for(&self, terms: &Terms) -> Option<&HolderId> {
         let own = self.holders.get_key_value(&terms.holder);
         let of_key = self.holder_of(terms);
         let of_key = of_key.filter(|(_, lease)| lease.exit.ending.is_some());

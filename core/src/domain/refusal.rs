@@ -97,11 +97,11 @@ impl Refusal {
     /// if
     ///
     /// - more holders are ending than runs wait, so one of the permits is left for the caller, or
-    /// - an ending holder may be an earlier attempt at the caller's own run ([`Terms::may_repeat`]). The
+    /// - an ending holder may be an earlier attempt at the caller's own run ([`Terms::may_be_retry_of`]). The
     ///   runs in the queue go first then. One of them may be another attempt at the same run that has
     ///   died.
     #[must_use]
-    pub fn frees_a_permit(&self, terms: &Terms) -> bool {
+    pub fn should_wait_for_ending_holder(&self, terms: &Terms) -> bool {
         let Self::Held {
             holders, waiting, ..
         } = self
@@ -110,6 +110,6 @@ impl Refusal {
         };
         let ending = holders.iter().map(|(_, lease)| lease);
         let ending: Vec<_> = ending.filter(|lease| lease.exit.ending.is_some()).collect();
-        ending.len() > *waiting || ending.iter().any(|lease| terms.may_repeat(lease))
+        ending.len() > *waiting || ending.iter().any(|lease| terms.may_be_retry_of(lease))
     }
 }

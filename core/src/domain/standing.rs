@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_see_each_other_exactly_one_goes_on() {
+    fn of_executions_that_list_each_other_exactly_one_proceeds() {
         let all = [execution("b", 5), execution("a", 5), execution("c", 4)];
 
         let proceeds = |me: &Execution| standing(me, all.to_vec(), 1).proceed;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_allowed_go_on() {
+    fn as_many_executions_proceed_as_may_run() {
         let all: Vec<_> = (0..5).map(|n| execution(&format!("x{n}"), n)).collect();
 
         let on = all.iter().filter(|me| standing(me, all.clone(), 2).proceed);

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_request_has_another_name() {
+    fn different_requests_start_executions_with_different_names() {
         let name = |lock: &str, what| start_name(&LockKey::new(lock).unwrap(), what, "x");
 
         assert_eq!(name("nightly", &["a", ""]), name("nightly", &["a", ""]));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_container_that_held_is_remembered_or_else_one_that_failed() {
+    fn the_end_is_of_the_holders_container_or_of_one_that_failed() {
         let (good, bad) = (container("job", Some(0)), container("other", Some(137)));
         for (containers, held, id, exit_code) in [
             ([&good, &bad], None, "other", 137),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_succeeds_by_its_own_end_and_the_exit_code_of_the_container_that_is_the_run() {
+    fn a_task_succeeds_only_if_it_ends_by_itself_with_exit_code_0() {
         let ended = |code| stopped(vec![container("log", Some(137)), container("app", code)]);
         let told_to_stop = Task {
             ended_by_itself: false,

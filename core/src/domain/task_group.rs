@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_anybody_else_is_not_ours() {
+    fn a_foreign_task_group_is_not_parsed() {
         for group in [
             "",
             "family:report",

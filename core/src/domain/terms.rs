@@ -73,7 +73,7 @@ impl Terms {
     /// Returns whether the caller may be a later attempt at the run of `lease`: both have the same
     /// parent or the same run key.
     #[must_use]
-    pub fn may_repeat(&self, lease: &Lease) -> bool {
+    pub fn may_be_retry_of(&self, lease: &Lease) -> bool {
         let same_parent = self.parent.is_some() && self.parent == lease.parent;
         let same_run = self.run_key.is_some() && self.run_key == lease.run_key;
         same_parent || same_run

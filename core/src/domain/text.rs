@@ -16,8 +16,7 @@ pub struct Invalid {
 /// (<https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html>).
 /// An unchanged attribute would make the same run key in every run.
 const PLACEHOLDER: &str = "<aws.";
-const PLACEHOLDER_RULE: &str =
-    "a value without <aws.: EventBridge Scheduler does not know this attribute, and left it as it is";
+const PLACEHOLDER_RULE: &str = "a value without <aws.: EventBridge Scheduler does not know this attribute, and left it as it is";
 
 /// Checks that `value` has 1 to `max` bytes, that each of them is `allowed`, and that it contains no
 /// [`PLACEHOLDER`].

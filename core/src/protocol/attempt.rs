@@ -93,7 +93,7 @@ impl Attempt {
     #[must_use]
     pub fn new(command: impl Into<Arc<Command>>, now: Timestamp) -> Self {
         let command = command.into();
-        let waiter = command.waits_already(now);
+        let waiter = command.waiter_to_register_first(now);
         let context = Context {
             command,
             registered: waiter.is_some(),

@@ -11,7 +11,7 @@
 //!                    last renewal and without a later redrive   counts as ended
 //! ```
 
-use super::ABORT_SETTLES;
+use super::STOP_SETTLES;
 use crate::domain::{
     ExecutionArn, ExecutionDescription, ExecutionEnd, ExecutionState, Lease, Seconds, Task,
     Timestamp, Waiter, Work,
@@ -203,7 +203,7 @@ impl Evidence {
                 let ExecutionObservation::Seen(seen) = &mut self.execution else {
                     return;
                 };
-                let reported = match now < lease.last_sign().plus(LAG_MAX) {
+                let reported = match now < lease.last_sign_of_life().plus(LAG_MAX) {
                     true => lease.redrives,
                     false => 0,
                 };
@@ -266,10 +266,10 @@ impl Evidence {
 /// - the last sign of life is younger than [`LAG_MAX`].
 ///
 /// The caller chooses the number of redrives that it reports. Without the second condition, one wrong
-/// number would keep the permit of a dead run for ever.
+/// number would keep the permit of a dead run forever.
 #[must_use]
 pub fn lags_behind(seen: &ExecutionDescription, lease: &Lease, now: Timestamp) -> bool {
-    lags(seen, lease.last_sign(), lease.redrives, now)
+    lags(seen, lease.last_sign_of_life(), lease.redrives, now)
 }
 
 /// Returns whether the description `seen` of a waiter's ended execution may lag behind a redrive, as
@@ -285,13 +285,13 @@ fn lags(seen: &ExecutionDescription, sign: Timestamp, redrives: u32, now: Timest
     (older || has_ended && seen.redrives < redrives) && now < sign.plus(LAG_MAX)
 }
 
-/// Returns whether an execution ended without success less than [`ABORT_SETTLES`] ago, so that its tasks
+/// Returns whether an execution ended without success less than [`STOP_SETTLES`] ago, so that its tasks
 /// may still be stopping. Step Functions stops them on a best-effort basis, after an abort and after the
 /// failure of a parallel state.
 #[must_use]
 pub fn is_settling(seen: &ExecutionDescription, now: Timestamp) -> bool {
     let failed = matches!(seen.state, ExecutionState::Ended(end) if end != ExecutionEnd::Succeeded);
-    let recent = |at: Timestamp| now < at.plus(ABORT_SETTLES);
+    let recent = |at: Timestamp| now < at.plus(STOP_SETTLES);
     failed && seen.stopped_at.is_some_and(recent)
 }
 

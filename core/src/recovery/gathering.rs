@@ -75,7 +75,7 @@ impl Gathering {
 
     /// Also gathers the evidence for [`Verdict::next`], the action of a later check.
     #[must_use]
-    pub fn looking_ahead(self) -> Self {
+    pub fn with_evidence_for_next(self) -> Self {
         Self {
             described: Some(ExecutionObservation::NotOne),
             ..self

@@ -116,7 +116,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             ended(lease, &evidence.work, words, now)
         }
         ExecutionObservation::Hidden(why) => hidden(lease, why, now),
-        ExecutionObservation::NotOne if never_began(lease) => Action::Recover {
+        ExecutionObservation::NotOne if is_stopped_before_confirmation(lease) => Action::Recover {
             basis: RecoveryBasis::Unconfirmed,
             succeeded: false,
             evidence: "its stop was committed before it confirmed its grant".into(),
@@ -128,7 +128,7 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
 /// Returns whether the stop of a waiter that polls was committed before it confirmed its grant. Such a
 /// waiter asks again: it would wait at the head of the queue for the end of its own lease, and block the
 /// others.
-fn never_began(lease: &Lease) -> bool {
+fn is_stopped_before_confirmation(lease: &Lease) -> bool {
     let polls = lease
         .call
         .as_ref()
@@ -202,7 +202,7 @@ fn hidden(lease: &Lease, why: &str, now: Timestamp) -> Action {
     if !lease.is_dead(now) {
         return Action::Leave;
     }
-    if now < lease.hidden_until() {
+    if now < lease.freezes_without_evidence_at() {
         return match lease.exit.suspect {
             None => Action::Alert {
                 why: why.to_owned(),

@@ -10,7 +10,7 @@
 //! The history of the execution contains the call, and ECS lists the tasks that fit it.
 
 use super::evidence::at_work;
-use super::{ABORT_SETTLES, Action, Evidence, ExecutionObservation, LIST_LAG, WorkObservation};
+use super::{Action, Evidence, ExecutionObservation, LIST_LAG, STOP_SETTLES, WorkObservation};
 use crate::domain::{
     CLOCK_SKEW, EndingCause, ExecutionArn, ExecutionEnd, ExecutionState, FailedStart, Lease,
     RecoveryBasis, Task, Timestamp,
@@ -50,7 +50,7 @@ pub(super) fn over(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Option
     if !matches!(evidence.work, WorkObservation::States(_)) {
         return None;
     }
-    let waits = now < since.plus(ABORT_SETTLES) || !at_work(&evidence.work).is_empty();
+    let waits = now < since.plus(STOP_SETTLES) || !at_work(&evidence.work).is_empty();
     Some(match waits {
         true => Action::Leave,
         false => Action::Recover {
@@ -69,7 +69,7 @@ fn is_over(lease: &Lease) -> bool {
 /// call and [`LIST_LAG`] after its failure, with [`CLOCK_SKEW`] before the call allowed for. A task
 /// without a time may belong to any call.
 #[must_use]
-pub fn may_be_of(task: &Task, start: &FailedStart) -> bool {
+pub fn may_be_created_by(task: &Task, start: &FailedStart) -> bool {
     task.created_at.is_none_or(|at| {
         start.called_at <= at.plus(CLOCK_SKEW) && at <= start.failed_at.plus(LIST_LAG)
     })
@@ -82,7 +82,7 @@ mod tests {
     use crate::testing::task;
 
     #[test]
-    fn a_task_is_of_a_call_only_if_it_was_created_about_then() {
+    fn a_task_belongs_to_a_call_only_if_created_during_or_10_s_after_it() {
         let at = Timestamp::from_millis;
         let start = FailedStart {
             tasks: TaskSet {
@@ -105,7 +105,7 @@ mod tests {
                 created_at: created.map(at),
                 ..task("t", false)
             };
-            assert_eq!(may_be_of(&task, &start), expected, "{created:?}");
+            assert_eq!(may_be_created_by(&task, &start), expected, "{created:?}");
         }
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 
 use super::{
-    ABORT_SETTLES, Action, Evidence, ExecutionObservation, LAG_MAX, LIST_LAG, TaskObservation,
+    Action, Evidence, ExecutionObservation, LAG_MAX, LIST_LAG, STOP_SETTLES, TaskObservation,
     WorkObservation, judge,
 };
 use crate::domain::{ExecutionDescription, Lease, Timestamp, UNCONFIRMED_MAX, rfc3339};
@@ -93,24 +93,24 @@ impl Verdict {
     fn turning_points(&self) -> Vec<Timestamp> {
         let lease = &self.lease;
         let ends = |seen: &ExecutionDescription| {
-            let waits = [LIST_LAG, ABORT_SETTLES];
+            let waits = [LIST_LAG, STOP_SETTLES];
             let waits = waits.map(|wait| seen.stopped_at.map(|at| at.plus(wait)));
             waits.into_iter().flatten()
         };
         let mut times = vec![
             lease.dead_at(),
-            lease.hidden_until(),
+            lease.freezes_without_evidence_at(),
             lease.token.granted_at().plus(UNCONFIRMED_MAX),
-            lease.last_sign().plus(LAG_MAX),
+            lease.last_sign_of_life().plus(LAG_MAX),
         ];
-        times.extend(lease.limit_ends());
+        times.extend(lease.enforces_limits_at());
         times.extend(lease.exit.suspect.map(|at| lease.suspicion_ends(at)));
         times.extend(
             lease
                 .exit
                 .ending
                 .as_ref()
-                .map(|ending| ending.since.plus(ABORT_SETTLES)),
+                .map(|ending| ending.since.plus(STOP_SETTLES)),
         );
         if let ExecutionObservation::Seen(seen) = &self.described {
             times.extend(ends(seen));

@@ -27,18 +27,18 @@ pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     let bench = Bench { store, unique };
     records::a_record_is_created_only_once(&bench).await;
     records::an_assignment_to_no_record_conflicts_and_creates_nothing(&bench).await;
-    records::every_clause_is_judged_as_the_domain_judges_it(&bench).await;
+    records::the_store_evaluates_every_clause_as_the_domain_does(&bench).await;
     records::every_assignment_does_what_the_domain_says(&bench).await;
     records::a_write_that_asks_for_the_record_gets_it(&bench).await;
     records::two_writers_of_one_version_do_not_both_win(&bench).await;
-    records::arrivals_that_do_not_know_of_each_other_get_one_ticket_each(&bench).await;
-    runs::every_run_guard_is_judged_as_the_domain_judges_it(&bench).await;
+    records::concurrent_waiters_get_different_tickets(&bench).await;
+    runs::the_store_evaluates_every_run_guard_as_the_domain_does(&bench).await;
     runs::a_failed_run_guard_brings_its_run_and_writes_nothing(&bench).await;
     runs::a_failed_record_guard_writes_no_run_and_brings_none(&bench).await;
     runs::two_failed_guards_bring_both(&bench).await;
     runs::a_record_and_its_runs_are_created_together(&bench).await;
     history::a_run_is_written_without_a_guard_on_the_record(&bench).await;
-    history::a_noted_task_outlives_writes_that_have_none(&bench).await;
+    history::a_write_without_a_task_keeps_the_recorded_task(&bench).await;
     history::a_run_comes_back_with_every_attribute(&bench).await;
     history::run_keys_and_tokens_never_mean_the_same_run(&bench).await;
     pages::the_runs_of_a_lock_come_page_by_page_newest_first(&bench).await;
@@ -53,8 +53,8 @@ pub async fn run_all<S: LockIndex>(store: &S, unique: &str) {
     index::the_locks_of_a_prefix_come_page_by_page_by_name(&bench).await;
     index::a_page_has_more_only_if_there_are_more_locks(&bench).await;
     index::the_acts_on_a_lock_come_oldest_first(&bench).await;
-    index::all_acts_on_a_lock_come(&bench).await;
-    index::what_closes_new_locks_is_read_as_it_was_written(&bench).await;
+    index::more_than_1_mb_of_acts_are_returned(&bench).await;
+    index::the_pause_of_new_locks_is_read_as_it_was_written(&bench).await;
     sizes::holders_of_any_visible_characters_keep_apart(&bench).await;
     sizes::the_largest_record_can_be_written_and_read(&bench).await;
 }

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_put_there_is_there() {
+    fn items_returns_what_put_wrote() {
         let (store, lock) = (MemoryStore::default(), lock("nightly"));
         let id = RunId::Token(token(7));
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_takes_all_there_is_has_no_next() {
+    fn a_history_page_has_a_next_only_if_there_are_more_runs() {
         let (store, lock) = (MemoryStore::default(), lock("nightly"));
         for number in 1..=2 {
             store.put_run(lock.clone(), RunId::Token(token(number)), running(number));

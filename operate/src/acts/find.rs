@@ -14,7 +14,7 @@ const LISTED_MAX: usize = 5;
 
 /// Time after its grant in which even the only holder has to be named. The holder that the operator saw may
 /// have ended since, and this may be the next one.
-const YOUNG: Seconds = Seconds::of(60);
+const NAME_REQUIRED_FOR: Seconds = Seconds::of(60);
 
 /// The holder or the waiter that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) fn only_holder<P: Ports>(
         (None, _) => format!("the name of a waiter of lock {lock}, which has no holder"),
         (Some((holder, lease)), None) => {
             let age = deps.now().millis_since(lease.token.granted_at());
-            if age >= YOUNG.millis() {
+            if age >= NAME_REQUIRED_FOR.millis() {
                 return Ok(holder.clone());
             }
             format!(

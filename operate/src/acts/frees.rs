@@ -75,7 +75,7 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
             permits.get()
         );
     }
-    match record.awaited_by(first) {
+    match record.holder_to_wait_for(first) {
         Some(holder) => format!(
             "A permit is free, but the first waiter waits for the end of {holder}, an earlier attempt at the same run. \
              The other waiters wait behind it."

@@ -40,11 +40,11 @@ where
     let mut runs_left = asked.limit;
     let mut at = asked.after.clone();
     let mut names = VecDeque::new();
-    let starts = starts_of_all(deps, &asked).await;
+    let starts = starts_of_prefix(deps, &asked).await;
     loop {
         let next = next_lock(deps, &asked.scope, at.take(), &mut names).await?;
         let Some((lock, after)) = next else {
-            entries.extend(of_no_lock(deps, starts.as_ref()).await?);
+            entries.extend(starts_of_locks_without_record(deps, starts.as_ref()).await?);
             return Ok(HistoryResponse {
                 entries,
                 problem,
@@ -81,7 +81,10 @@ where
 /// Returns the starts without a permit of all locks of a prefix, if the request has a `from` and no filter.
 /// One request for each lock would be throttled
 /// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>).
-async fn starts_of_all<P: Ports>(deps: &Deps<P>, asked: &CheckedHistory) -> Option<LoggedEvents> {
+async fn starts_of_prefix<P: Ports>(
+    deps: &Deps<P>,
+    asked: &CheckedHistory,
+) -> Option<LoggedEvents> {
     let is_bounded = asked.from > Timestamp::default();
     let of_several = matches!(asked.scope, HistoryScope::Prefix(_));
     if !(of_several && is_bounded && asked.filter.is_open()) {
@@ -92,7 +95,7 @@ async fn starts_of_all<P: Ports>(deps: &Deps<P>, asked: &CheckedHistory) -> Opti
 
 /// Returns the starts of locks that have no record, all of which were refused. The index does not list such
 /// locks.
-async fn of_no_lock<P: Ports>(
+async fn starts_of_locks_without_record<P: Ports>(
     deps: &Deps<P>,
     starts: Option<&LoggedEvents>,
 ) -> Result<Vec<HistoryEntry>, Error> {

@@ -73,7 +73,7 @@ pub(super) fn next_view(lease: &Lease, next: &Next, due: Option<Timestamp>) -> N
 
 /// Returns the time by which a sweep has taken the action, if no event and no acquire leads to it earlier.
 pub(super) fn latest(lease: &Lease, next: &Next, due: Option<Timestamp>) -> Timestamp {
-    let swept = match lease.is_swept(next.from) {
+    let swept = match lease.is_checked_by_sweep(next.from) {
         true => next.from,
         false => lease.dead_at(),
     };

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Longest time that an acquire takes from its read of the pause of new locks to the write of its record: a
 /// function has 6 s for the acquire, and a process 8 s for each request.
-const STARTS_END: Duration = Duration::from_secs(10);
+const ACQUIRES_END_WITHIN: Duration = Duration::from_secs(10);
 
 /// Maximum number of held locks that a response names.
 const HELD_MAX: usize = 100;
@@ -72,7 +72,7 @@ where
 /// Pauses or opens the locks that have no record yet. The caller then changes the locks that have one.
 ///
 /// An acquire that read the earlier state of new locks may write its record after this call. So this function
-/// waits for [`STARTS_END`], until each such acquire has ended and the index shows its lock, before the
+/// waits for [`ACQUIRES_END_WITHIN`], until each such acquire has ended and the index shows its lock, before the
 /// caller lists the locks.
 async fn new_locks<P: Ports>(deps: &Deps<P>, command: &Command) -> Result<NewLocks, Error>
 where
@@ -87,7 +87,7 @@ where
     };
     let before = deps.store().close_new_locks(mode.as_ref()).await?;
     if before != mode {
-        deps.clock().sleep(STARTS_END).await;
+        deps.clock().sleep(ACQUIRES_END_WITHIN).await;
     }
     Ok(match mode {
         Some(_) => NewLocks::Paused,
@@ -114,7 +114,7 @@ where
         let changes = page
             .locks
             .iter()
-            .map(|lock| unless_frozen(deps, command, lock));
+            .map(|lock| change_unless_frozen(deps, command, lock));
         let changes: Vec<_> = concurrently(changes).collect().await;
         let mut events = Vec::new();
         for (lock, changed) in page.locks.iter().zip(changes) {
@@ -189,7 +189,7 @@ async fn one<P: Ports>(
 
 /// Changes a lock unless it is frozen. An operator has to check the run that a lock froze for, so only an act
 /// that names the lock changes a frozen one.
-async fn unless_frozen<P: Ports>(
+async fn change_unless_frozen<P: Ports>(
     deps: &Deps<P>,
     command: &Command,
     lock: &LockKey,

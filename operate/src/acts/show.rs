@@ -36,7 +36,11 @@ where
 {
     let record = match existing(deps, lock).await {
         Ok(record) => record,
-        Err(error) => return Err(never_run(deps, lock).await?.unwrap_or(error)),
+        Err(error) => {
+            return Err(error_while_new_locks_are_paused(deps, lock)
+                .await?
+                .unwrap_or(error));
+        }
     };
     let now = deps.now();
     let holders = record.oldest_first();
@@ -73,7 +77,7 @@ where
         frees: frees(
             &record,
             judged.clone().next(),
-            first_asks(deps, lock, &record).await.as_ref(),
+            terms_of_first_waiter(deps, lock, &record).await.as_ref(),
             now,
         ),
         closed: ClosedView::of(&record.gate.mode, &last.acts, now),
@@ -101,7 +105,10 @@ where
 }
 
 /// Returns the error for a lock without a record while all locks are paused; `None` while they are not.
-async fn never_run<P: Ports>(deps: &Deps<P>, lock: &LockKey) -> Result<Option<Error>, Error> {
+async fn error_while_new_locks_are_paused<P: Ports>(
+    deps: &Deps<P>,
+    lock: &LockKey,
+) -> Result<Option<Error>, Error> {
     let closed = deps.store().new_locks().await?;
     let closed = NewLocksView::of(closed.as_ref(), deps.now());
     Ok(closed.map(|closed| {
@@ -163,7 +170,7 @@ pub(super) async fn existing<P: Ports>(
 
 /// Returns the terms of the first waiter. They are read only while a permit is free, because only then
 /// something other than the holders keeps the waiter from its turn.
-async fn first_asks<P: Ports>(
+async fn terms_of_first_waiter<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
     record: &LockRecord,
@@ -219,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_that_was_skipped_as_the_grant_was_made_came_before_it() {
+    fn a_skip_at_the_time_of_the_latest_grant_is_not_counted() {
         let skips = [5, 6, 7].map(Timestamp::from_millis);
 
         assert_eq!(in_a_row(&skips, Timestamp::from_millis(6)), 1);

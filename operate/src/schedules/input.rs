@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_has_text_between_quotes_and_json_elsewhere() {
+    fn a_template_variable_is_text_in_quotes_and_json_elsewhere() {
         let paths = [
             ("time", "$.time"),
             ("all", "$.resources"),

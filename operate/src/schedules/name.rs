@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_names_neither_is_refused() {
+    fn a_text_that_can_name_no_schedule_and_no_rule_is_refused() {
         let long = "x".repeat(65);
         for text in [
             "",

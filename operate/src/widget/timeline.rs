@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_behind_gives_no_place_outside() {
+    fn bars_stay_inside_the_drawing_if_the_clock_is_behind() {
         let late = Timestamp::from_millis(50);
 
         let bars = layout(&[run(60, 90)], Timestamp::from_millis(60), late);

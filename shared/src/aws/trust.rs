@@ -36,7 +36,7 @@ pub fn amazon(region: &str) -> Option<TlsContext> {
     let named = NAMED.iter().any(|name| config::variable(name).is_some());
     let endpoint = env::vars_os()
         .any(|(name, value)| name.to_string_lossy().starts_with(ENDPOINT) && !value.is_empty());
-    has_amazons(region, named || endpoint).then(|| trusting(AMAZON))
+    uses_amazon_roots(region, named || endpoint).then(|| trusting(AMAZON))
 }
 
 /// Returns a TLS context that trusts the certificates `pem` and no others.
@@ -52,7 +52,7 @@ pub fn trusting(pem: &str) -> TlsContext {
 ///
 /// Regions of the partition `aws` have three parts, such as `eu-west-1`. Those of all others have four, or
 /// begin with `cn`.
-fn has_amazons(region: &str, is_private: bool) -> bool {
+fn uses_amazon_roots(region: &str, is_private: bool) -> bool {
     let is_commercial = region.split('-').count() == 3 && !region.starts_with("cn-");
     is_commercial && !is_private
 }
@@ -66,16 +66,16 @@ mod tests {
     use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
     #[test]
-    fn the_roots_of_amazon_are_trusted_at_its_commercial_endpoints_and_the_systems_elsewhere() {
+    fn compiled_in_roots_are_for_aws_endpoints_of_the_partition_aws() {
         let commercial = ["eu-west-1", "us-east-2", "ap-southeast-7", "il-central-1"];
         for region in commercial {
-            assert!(has_amazons(region, false), "{region}");
-            assert!(!has_amazons(region, true), "{region}");
+            assert!(uses_amazon_roots(region, false), "{region}");
+            assert!(!uses_amazon_roots(region, true), "{region}");
         }
         let partitions = "cn-north-1 us-gov-west-1 us-iso-east-1 us-isob-east-1 eu-isoe-west-1 \
                           eusc-de-east-1";
         for region in partitions.split(' ').chain([""]) {
-            assert!(!has_amazons(region, false), "{region}");
+            assert!(!uses_amazon_roots(region, false), "{region}");
         }
     }
 

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caller_of_an_input_is_where_workflows_put_it() {
+    fn started_by_is_the_member_that_a_workflow_writes() {
         let input = serde_json::json!({ "lock": "a", "work": {}, STARTED_BY: "caller" });
         let input: ExclusiveRunInput = serde_json::from_value(input).unwrap();
         assert_eq!(input.started_by.as_deref(), Some("caller"));

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_not_what_it_looks_like_has_hidden_characters() {
+    fn control_bidirectional_and_invisible_characters_are_hidden() {
         for character in [
             '\n', '\u{1b}', '\u{202E}', '\u{2066}', '\u{200B}', '\u{FEFF}',
         ] {

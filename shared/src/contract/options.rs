@@ -50,7 +50,7 @@ pub struct LockOptions {
         skip_serializing_if = "Option::is_none"
     )]
     pub on_paused: Option<OnPaused>,
-    /// What becomes of the runs that are skipped while the lock is paused. Default `none`.
+    /// Catch-up policy for the runs that are skipped while the lock is paused. Default `none`.
     #[serde(
         deserialize_with = "given_word",
         skip_serializing_if = "Option::is_none"

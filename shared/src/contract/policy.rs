@@ -46,7 +46,7 @@ pub enum OnPaused {
     Fail,
 }
 
-/// What becomes of the runs that are skipped while the lock is paused.
+/// Catch-up policy for the runs that are skipped while the lock is paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

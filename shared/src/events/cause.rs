@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_its_exit_codes_and_the_reason_of_its_stop() {
+    fn the_cause_of_a_task_is_its_exit_codes_and_stopped_reason() {
         let secret = json!([{ "Name": "PASSWORD", "Value": "hunter2" }]);
         let task = json!({
             "TaskArn": TASK,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_each_integration_is_its_description_and_no_data() {
+    fn a_cause_shows_only_the_description_of_each_integration() {
         let data = json!({ "Input": "{\"password\":\"hunter2\"}", "Environment": ["hunter2"] });
         for (field, expected) in [
             (
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_null_hides_no_other_one() {
+    fn a_null_field_does_not_hide_other_fields() {
         let cause = r#"{"Containers":null,"Failures":null,"StoppedReason":"no host"}"#;
         assert_eq!(short(cause).as_deref(), Some("no host"));
     }

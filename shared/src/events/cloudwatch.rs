@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_event_of_lockstep_is_left_out() {
+    fn a_log_line_of_another_source_is_skipped() {
         let line = |kind: &str, lock: &str, at: &str| {
             let detail =
                 format!(r#"{{"lock": "{lock}", "holder": "h", "reason": "r", "at": "{at}"}}"#);

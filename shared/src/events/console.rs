@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_partition_has_its_console_and_another_one_no_link() {
+    fn links_exist_only_for_partitions_with_a_known_console() {
         for (partition, region, domain) in [
             ("aws", "eu-west-1", Some("console.aws.amazon.com")),
             ("aws-cn", "cn-north-1", Some("console.amazonaws.cn")),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_was_not_taken_is_known_by_its_place() {
+    fn a_rejected_event_is_found_by_its_place_in_the_request() {
         let events = [event("a"), event("b"), event("c")];
         let taken = PutEventsResultEntry::builder().event_id("1").build();
         let failed = PutEventsResultEntry::builder().error_code("InternalFailure");

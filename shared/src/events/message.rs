@@ -71,7 +71,7 @@ impl Message {
     /// Returns the message about `event`, with the texts `reason` and `advice`. Returns `None` for a *Run
     /// Failed* that repeats another event.
     pub(super) fn of(event: &Event, reason: &str, advice: &str) -> Option<Self> {
-        if event.repeats_another() {
+        if event.repeats_another_event() {
             return None;
         }
         let failed = event.failed.as_ref();
@@ -156,12 +156,12 @@ fn lines_of(failed: &FailedRun) -> impl Iterator<Item = String> {
         )
     });
     let redrives = (failed.redrives > 0).then(|| format!("Redrives: {}", failed.redrives));
-    let took = failed.took_ms.map(|took| took_of(took, failed.usual));
+    let took = failed.took_ms.map(|took| length_line(took, failed.usual));
     [run_key, attempt, redrives, took].into_iter().flatten()
 }
 
 /// Returns the line with the length of a run, and with the usual length if it is known.
-fn took_of(took_ms: u64, usual: Option<UsualLength>) -> String {
+fn length_line(took_ms: u64, usual: Option<UsualLength>) -> String {
     let usual = usual.map(|usual| {
         let median = length_text(usual.median_ms);
         match usual.successes {

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_sealed_to_one_text_and_opened_for_its_lock_with_its_key_only() {
+    fn a_sealed_token_opens_only_for_its_lock_and_with_its_key() {
         let seal = seal();
 
         let [sealed, again, elsewhere] =
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_a_record_from_before_they_were_sealed_is_as_it_is() {
+    fn a_token_that_was_never_sealed_is_returned_unchanged() {
         let seal = seal();
 
         assert_eq!(seal.open(&lock("orders"), &token()), Some(token()));

@@ -176,7 +176,7 @@ impl Executions for StepFunctions {
             let page = page.map_err(|error| translate(&error))?;
             // The newest event comes first.
             latest = latest.or_else(|| time(page.events.first()?.timestamp()));
-            events.extend(page.events.into_iter().filter_map(history::of_a_task));
+            events.extend(page.events.into_iter().filter_map(history::trim_task_event));
         }
         Ok(history::failed_starts(&events, latest.unwrap_or_default()))
     }
@@ -339,7 +339,7 @@ mod tests {
     use lockstep_core::domain::ExecutionEnd;
 
     #[test]
-    fn a_status_that_is_not_known_is_no_evidence() {
+    fn an_unknown_execution_status_is_an_error() {
         let ended = state(&ExecutionStatus::from("TIMED_OUT")).unwrap();
         let unknown = state(&ExecutionStatus::from("HIBERNATED")).unwrap_err();
 

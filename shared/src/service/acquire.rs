@@ -49,7 +49,7 @@ const CHECKS_MAX: usize = 3;
 const CHECKS_END: Duration = Duration::from_secs(5);
 
 /// The end of the decision that is repeated after checks that waited, counted from the start of the call.
-const AGAIN_END: Duration = Duration::from_millis(5800);
+const SECOND_DECISION_END: Duration = Duration::from_millis(5800);
 
 /// Longest time for the SendTaskSuccess that ends the waiting state.
 const STATE_TIME: Duration = Duration::from_secs(1);
@@ -115,7 +115,7 @@ pub async fn run<P: Ports>(
     // ended.
     if let (Err(ProtocolError::Refused(_)), Some(holder)) = (&result, checked.unsettled) {
         // The answer `skipped` or `duplicate` would end a caller's retry without a run.
-        return Err(Error::in_doubt(lock, &holder));
+        return Err(Error::earlier_attempt_in_doubt(lock, &holder));
     }
     let now = deps.now();
     let response = match result {
@@ -167,7 +167,7 @@ impl<P: Ports> Call<'_, P> {
         }
         if checked.waited && !is_queued {
             // If the repetition times out, the first decision stands.
-            let again = self.time.until(AGAIN_END, self.execute()).await;
+            let again = self.time.until(SECOND_DECISION_END, self.execute()).await;
             result = again.unwrap_or(result);
         }
         (result, checked)
@@ -184,7 +184,7 @@ impl<P: Ports> Call<'_, P> {
         let mut checked = Checked::default();
         let checks = async {
             self.check_each(result, &mut checked).await;
-            if !checked.changed && self.is_kept_out(result) {
+            if !checked.changed && self.is_kept_out_of_queue(result) {
                 checked.changed = self.drop_dead_waiters().await;
             }
         };
@@ -200,7 +200,7 @@ impl<P: Ports> Call<'_, P> {
 
     /// Returns whether other waiters keep the run out of the queue: the queue is full, or under `catchUp`
     /// `once` a run already waits for the resume.
-    fn is_kept_out(&self, result: &Result<Done, ProtocolError>) -> bool {
+    fn is_kept_out_of_queue(&self, result: &Result<Done, ProtocolError>) -> bool {
         let catches_up = self.request.acquire.when_paused == WhenPaused::CatchUp;
         match result {
             Err(ProtocolError::Refused(Refusal::QueueFull { .. })) => true,
@@ -252,7 +252,7 @@ impl<P: Ports> Call<'_, P> {
             .collect();
         // Only a caller with `waitForEnding` retries the error of an unsettled attempt. For any other caller
         // the refusal stands.
-        let retried = |lease| self.request.wait_for_ending && terms.may_repeat(lease);
+        let retried = |lease| self.request.wait_for_ending && terms.may_be_retry_of(lease);
         let before = suspects.iter().find(|(_, lease)| retried(lease));
         checked.unsettled = before.map(|(holder, _)| holder.clone());
         // The event of the end of an attempt, and its description, may come some moments after the caller's
@@ -376,8 +376,8 @@ impl<P: Ports> Call<'_, P> {
 /// The caller's own grant is checked only if it is ending.
 fn is_worth_a_check(holder: &HolderId, lease: &Lease, terms: &Terms, now: Timestamp) -> bool {
     let of_another = *holder != terms.holder;
-    let is_late = lease.is_overdue(now) || lease.is_stopped_for(now).is_some();
-    lease.exit.ending.is_some() || of_another && (is_late || terms.may_repeat(lease))
+    let is_late = lease.is_overdue(now) || lease.limit_to_enforce(now).is_some();
+    lease.exit.ending.is_some() || of_another && (is_late || terms.may_be_retry_of(lease))
 }
 
 /// Returns the run under way that has the run key of the request, if that is why the request was refused.

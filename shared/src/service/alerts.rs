@@ -63,7 +63,11 @@ impl About<'_> {
     ///
     /// Returns `None` for every other refusal: it fails the run, and the run's workflow reports that.
     #[must_use]
-    pub fn gave_way(&self, refusal: &Refusal, skips_full_queue: bool) -> Option<Event> {
+    pub fn skipped_or_queue_full(
+        &self,
+        refusal: &Refusal,
+        skips_full_queue: bool,
+    ) -> Option<Event> {
         let lock = self.lock;
         Some(match refusal {
             Refusal::Held { holders, .. } => self.event(

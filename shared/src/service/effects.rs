@@ -121,7 +121,7 @@ impl<P: Ports> EffectRunner<'_, P> {
                     return false;
                 }
                 Ok(StateEnd::Sealed) => {
-                    self.delegate_wake(lock, holder, lease).await;
+                    self.ask_reaper_to_wake(lock, holder, lease).await;
                     return false;
                 }
                 // SendTaskSuccess gave no answer, so the state may have ended with the grant: the
@@ -137,7 +137,7 @@ impl<P: Ports> EffectRunner<'_, P> {
     /// task token. The reaper takes the lock from the event, and everything else from the table.
     ///
     /// If the event is lost, the sweep finds the grant that is not confirmed.
-    async fn delegate_wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
+    async fn ask_reaper_to_wake(&self, lock: &LockKey, holder: &HolderId, lease: &Lease) {
         let event = self.about(lock, holder, lease).handed_over();
         self.deps.events.publish(vec![event]).await;
     }
@@ -218,7 +218,7 @@ impl<P: Ports> EffectRunner<'_, P> {
             (Dismissal::Duplicate(run), Some(run_key)) => {
                 let answer = AcquireResponse::Duplicate(Duplicate::of(lock, &run_key, &run));
                 let taken = Refusal::Duplicate { run_key, run };
-                (answer, about.gave_way(&taken, false))
+                (answer, about.skipped_or_queue_full(&taken, false))
             }
             (Dismissal::GaveUp | Dismissal::Duplicate(_), _) => {
                 let answer = GaveUp::late(lock);

@@ -26,7 +26,7 @@ impl<P: Ports> TaskProtection<'_, P> {
     /// Protects `task` until `end`, rounded up to whole minutes. After a crash the task stays protected for
     /// at most a minute after its lease.
     pub(super) async fn renew(&self, task: &TaskArn, end: Timestamp, now: Timestamp) -> Protection {
-        let minutes = minutes_until(end, now);
+        let minutes = protection_minutes(end, now);
         let answer = self.update(task, Some(minutes)).await;
         let expected = Timestamp::from_millis(now.millis() + u64::from(minutes) * MINUTE);
         report(self.lock, task, answer, expected)
@@ -53,7 +53,7 @@ impl<P: Ports> TaskProtection<'_, P> {
 
 /// Returns the minutes from `now` to `end`, rounded up, and at least one, because ECS takes whole minutes
 /// only.
-fn minutes_until(end: Timestamp, now: Timestamp) -> u16 {
+fn protection_minutes(end: Timestamp, now: Timestamp) -> u16 {
     let minutes = end.millis_since(now).div_ceil(MINUTE);
     let minutes = u16::try_from(minutes).unwrap_or(PROTECTION_MAX);
     minutes.clamp(1, PROTECTION_MAX)
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_protected_to_its_end_in_whole_minutes_as_far_as_ecs_goes() {
+    fn protection_lasts_whole_minutes_within_the_range_of_ecs() {
         let now = Timestamp::from_millis(1_772_344_800_000);
         let most =
             [2880 * MINUTE, 2880 * MINUTE + 1, u64::from(u32::MAX) * 1000].map(|ms| (ms, 2880));
@@ -97,9 +97,9 @@ mod tests {
         for (lease, minutes) in short.into_iter().chain(most) {
             let end = Timestamp::from_millis(now.millis() + lease);
 
-            assert_eq!(minutes_until(end, now), minutes, "{lease} ms");
+            assert_eq!(protection_minutes(end, now), minutes, "{lease} ms");
         }
         let over = Timestamp::from_millis(now.millis() - 1);
-        assert_eq!(minutes_until(over, now), 1, "a lease that is over");
+        assert_eq!(protection_minutes(over, now), 1, "a lease that is over");
     }
 }

@@ -16,7 +16,7 @@ use lockstep_core::domain::{
 use lockstep_core::protocol::ProtocolError;
 use lockstep_core::recovery::{
     Alert, Check, CheckAnswer, CheckStep, ExecutionObservation, Gathered, Gathering, Hint,
-    Inspection, Ownership, Request, TaskObservation, Verdict, WorkObservation, may_be_of,
+    Inspection, Ownership, Request, TaskObservation, Verdict, WorkObservation, may_be_created_by,
 };
 use lockstep_core::store::LockStore;
 use std::collections::HashMap;
@@ -83,7 +83,7 @@ impl<P: Ports> RecoveryService<'_, P> {
         lease: &Lease,
     ) -> Result<Verdict, ProtocolError> {
         let gathering = Gathering::new(lock.clone(), holder.clone(), lease.clone(), None);
-        let mut gathering = gathering.looking_ahead();
+        let mut gathering = gathering.with_evidence_for_next();
         loop {
             let request = match gathering.next(self.deps.now()) {
                 Gathered::Complete(verdict) => return Ok(verdict),
@@ -167,7 +167,7 @@ impl<P: Ports> RecoveryService<'_, P> {
     /// A history that the function may not read counts as one without such a call. The execution may be
     /// encrypted with a key that the function may not use, and otherwise each run of it would freeze the
     /// lock.
-    async fn find_started(
+    async fn tasks_left_by_states(
         &self,
         about: &About<'_>,
         lease: &Lease,
@@ -207,7 +207,7 @@ impl<P: Ports> RecoveryService<'_, P> {
             let calls: Vec<_> = calls
                 .filter(|start| (&start.tasks, start.group.as_str()) == (set, group))
                 .collect();
-            let fits = move |task: &Task| calls.iter().any(|start| may_be_of(task, start));
+            let fits = move |task: &Task| calls.iter().any(|start| may_be_created_by(task, start));
             tasks.into_iter().filter(fits)
         });
         let found = found.collect();
@@ -240,7 +240,7 @@ impl<P: Ports> RecoveryService<'_, P> {
             Request::ListTasks(set, group) => CheckAnswer::Work(self.list(&set, &group).await),
             Request::DescribeWork(arn) => CheckAnswer::Work(self.describe_work(arn).await),
             Request::FindStarted(arn) => {
-                CheckAnswer::Work(self.find_started(about, lease, &arn).await)
+                CheckAnswer::Work(self.tasks_left_by_states(about, lease, &arn).await)
             }
             Request::Execute(command) => {
                 CheckAnswer::Executed(self.deps.execute(lock, &command).await?)

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// How long after a success a release fails if the heartbeat state still waits. After that, Step Functions
 /// has given no answer for two minutes: the release succeeds, and the state ends at its own next heartbeat.
-const STATE_WAITS: Seconds = Seconds::of(120);
+const STATE_RETRY_TIME: Seconds = Seconds::of(120);
 
 /// Checks the JSON `event` and handles it.
 ///
@@ -43,7 +43,7 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReleaseRes
 ///
 /// # Errors
 /// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`. `Unavailable` also if the permit is free, but
-/// SendTaskSuccess for the heartbeat state gave no answer, in the first [`STATE_WAITS`] after a success.
+/// SendTaskSuccess for the heartbeat state gave no answer, in the first [`STATE_RETRY_TIME`] after a success.
 pub async fn run<P: Ports>(
     deps: &Deps<P>,
     request: CheckedRelease,
@@ -121,7 +121,7 @@ pub async fn run<P: Ports>(
 /// Returns whether the caller must repeat the release of a run that ended with `outcome` at `at`, until its
 /// heartbeat state has ended. After a failure the execution fails, and that ends its heartbeat state.
 fn waits_for_state(outcome: RunOutcome, at: Timestamp, now: Timestamp) -> bool {
-    outcome == RunOutcome::Succeeded && now < at.plus(STATE_WAITS)
+    outcome == RunOutcome::Succeeded && now < at.plus(STATE_RETRY_TIME)
 }
 
 /// Returns the metrics of a run that ended with `outcome` after `held_seconds`.

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_is_a_dimension_only_when_asked_for_and_only_of_what_an_alarm_on_it_needs() {
+    fn the_lock_is_an_optional_dimension_of_three_metrics() {
         let directives = |per_lock| line(per_lock)["_aws"]["CloudWatchMetrics"].clone();
         let failed = json!({ "Name": "Failed", "Unit": "Count" });
 

@@ -24,7 +24,7 @@ mod tests {
     use super::{Level, log_level};
 
     #[test]
-    fn a_level_that_is_not_known_is_info_and_is_reported() {
+    fn an_unknown_log_level_counts_as_info_and_is_reported() {
         let given = |text: &str| log_level(Some(text.into()));
 
         assert_eq!(log_level(None), (Level::INFO, None));

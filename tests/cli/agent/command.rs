@@ -30,7 +30,7 @@ async fn until_stopping(agent: &Agent) {
 }
 
 #[tokio::test]
-async fn the_program_finds_the_agent_in_its_environment_and_its_code_is_the_agents() {
+async fn the_program_gets_the_address_and_the_agent_exits_with_its_code() {
     let inside = Inside::open().await;
     let place = free_port();
     let script = "echo $LOCKSTEP_AGENT; exit 7";
@@ -58,7 +58,7 @@ async fn jobs_that_a_program_leaves_open_are_released_as_failed_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_program_may_end_its_jobs_after_sigterm_and_is_killed_after_its_grace() {
+async fn a_program_may_end_its_jobs_between_sigterm_and_sigkill() {
     let (inside, lock) = Inside::with_lock("agent-term").await;
     let script = "trap '' TERM; while :; do sleep 0.1; done";
     let flags = ["--grace", "2s", "--", "sh", "-c", script];
@@ -79,7 +79,7 @@ async fn a_program_may_end_its_jobs_after_sigterm_and_is_killed_after_its_grace(
 }
 
 #[tokio::test]
-async fn a_signal_that_asks_for_something_else_than_an_end_ends_nothing() {
+async fn quit_and_hup_reach_the_program_and_end_nothing() {
     for signal in ["QUIT", "HUP"] {
         let scene = Scene::open("agent-passes-on").await;
         let script = format!("trap 'echo {signal} > $NOTES' {signal}; while :; do sleep 0.1; done");
@@ -99,7 +99,7 @@ async fn a_signal_that_asks_for_something_else_than_an_end_ends_nothing() {
 }
 
 #[tokio::test]
-async fn a_program_dies_with_its_agent_its_children_too() {
+async fn a_killed_agent_takes_its_program_and_its_children_with_it() {
     let inside = Inside::open().await;
     let flags = ["--", "sh", "-c", "sleep 300 & wait"];
     let agent = Agent::start(&inside, &flags).await;
@@ -132,7 +132,7 @@ async fn an_agent_beside_its_program_waits_for_open_jobs_and_ends_with_143() {
 }
 
 #[tokio::test]
-async fn a_second_sigterm_is_the_programs_and_leaves_its_jobs_open() {
+async fn a_second_sigterm_reaches_the_program_and_leaves_its_jobs_open() {
     let scene = Scene::open("agent-term-twice").await;
     let script = "trap 'echo TERM >> $NOTES' TERM; until [ -e $NOTES.end ]; do sleep 0.1; done";
     let flags = ["--grace", "60s", "--", "bash", "-c", script];
@@ -186,7 +186,7 @@ async fn a_job_that_is_open_when_the_agent_ends_is_never_released() {
 }
 
 #[tokio::test]
-async fn a_socket_is_for_its_own_user_and_goes_with_its_agent() {
+async fn a_socket_has_mode_0600_and_is_removed_with_its_agent() {
     use std::os::unix::fs::PermissionsExt;
     let (inside, lock) = Inside::with_lock("agent-socket").await;
     let mut agent = Agent::start_on_socket(&inside).await;

@@ -40,7 +40,7 @@ async fn a_job_without_a_beat_has_to_stop_while_its_lease_is_still_good() {
 }
 
 #[tokio::test]
-async fn a_job_that_was_evicted_learns_it_at_its_next_beat_and_by_the_long_poll() {
+async fn an_evicted_job_learns_it_by_its_next_beat_and_by_the_long_poll() {
     let (inside, lock, agent) = Agent::with_lock("agent-evicted").await;
     let job = agent.begin(leased(&lock, 20)).await;
 
@@ -74,7 +74,7 @@ async fn a_long_poll_ends_with_the_job() {
 }
 
 #[tokio::test]
-async fn a_table_out_of_reach_is_reported_and_then_the_job_has_to_stop_in_time() {
+async fn without_the_table_a_job_has_to_stop_before_its_lease_ends() {
     let (inside, lock) = Inside::with_lock("agent-proxy").await;
     let (agent, proxy) = behind_proxy(&inside, "15s").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
@@ -91,7 +91,7 @@ async fn a_table_out_of_reach_is_reported_and_then_the_job_has_to_stop_in_time()
 }
 
 #[tokio::test]
-async fn time_and_progress_are_limits_however_well_a_job_beats() {
+async fn max_run_and_no_progress_end_a_job_that_beats() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
     for limit in ["maxRunSeconds", "noProgressSeconds"] {
@@ -130,7 +130,7 @@ async fn a_dead_agent_keeps_no_lock_for_longer_than_the_lease() {
 }
 
 #[tokio::test]
-async fn a_permit_whose_answer_was_lost_is_given_back_long_before_its_lease_ends() {
+async fn a_permit_whose_answer_was_lost_is_given_back_before_its_lease_ends() {
     let scene = Scene::with_record("agent-unheard").await;
     let (agent, proxy) = behind_proxy(&scene, "1h").await;
     let wish = json!({ "name": "export", "lock": scene.lock });

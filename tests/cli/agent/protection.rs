@@ -11,7 +11,7 @@ async fn agent_in(inside: &Inside, task: &HostTask, flags: &[&str]) -> Agent {
 }
 
 #[tokio::test]
-async fn the_first_job_protects_the_second_does_not_and_the_last_end_unprotects() {
+async fn the_first_job_sets_protection_and_the_last_end_clears_it() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-counted")).await;
     let agent = agent_in(&inside, &task, &["--protect=required"]).await;
@@ -34,7 +34,7 @@ async fn the_first_job_protects_the_second_does_not_and_the_last_end_unprotects(
 }
 
 #[tokio::test]
-async fn a_job_without_beats_counts_until_its_lease_is_over_and_not_longer() {
+async fn a_job_without_beats_is_protected_until_its_lease_ends() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-lapsed")).await;
     let agent = agent_in(&inside, &task, &["--protect"]).await;
@@ -92,7 +92,7 @@ async fn a_dead_agent_leaves_protection_that_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
+async fn a_job_that_waited_for_its_protection_begins_with_a_whole_lease() {
     let inside = Inside::open().await;
     let task = HostTask::start(&inside, Some("agent-waits")).await;
     // The agent asks again after five seconds, two more than the lease lasts.
@@ -107,7 +107,7 @@ async fn a_job_that_waited_for_its_protection_has_its_whole_lease_before_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_before_its_task_is_protected_leaves_nothing_behind() {
+async fn a_client_gone_before_its_task_is_protected_leaves_nothing_behind() {
     let (inside, lock) = Inside::with_lock("agent-gone").await;
     let task = HostTask::start(&inside, Some("agent-gone")).await;
     inside.fail_agent(&task.arn, "hang", 1).await;

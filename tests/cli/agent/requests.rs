@@ -44,7 +44,7 @@ async fn a_bad_request_gets_an_error_that_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_of_the_api_is_refused_as_json() {
+async fn a_request_outside_the_api_gets_a_json_error() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
     let large = " ".repeat(20_000);
@@ -74,7 +74,7 @@ async fn what_is_no_request_of_the_api_is_refused_as_json() {
 }
 
 #[tokio::test]
-async fn a_web_page_is_not_answered() {
+async fn a_request_from_a_web_page_is_refused() {
     const ORIGIN: &str = "Origin: https://example.com";
     let (inside, lock, agent) = Agent::with_lock("agent-page").await;
     let on_socket = Agent::start_on_socket(&inside).await;
@@ -99,7 +99,7 @@ async fn a_web_page_is_not_answered() {
 }
 
 #[tokio::test]
-async fn a_bad_progress_does_not_stand_in_the_way_of_the_next_beat() {
+async fn after_a_beat_with_a_bad_progress_the_next_beat_succeeds() {
     let (_inside, lock, agent) = Agent::with_lock("agent-progress").await;
     let job = agent.begin(json!({ "name": "export", "lock": lock })).await;
 
@@ -131,7 +131,7 @@ async fn only_the_client_that_began_a_job_learns_its_id() {
 }
 
 #[tokio::test]
-async fn the_api_describes_itself() {
+async fn the_api_serves_its_openapi_description() {
     let inside = Inside::open().await;
     let agent = Agent::start(&inside, &[]).await;
 

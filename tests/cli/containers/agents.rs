@@ -15,7 +15,7 @@ const PROGRAM: &str = "for name in one two; do \
     done; sleep 300";
 
 #[tokio::test]
-async fn jobs_that_a_killed_container_left_open_are_found_and_freed_before_their_leases_end() {
+async fn locks_of_a_killed_container_are_freed_before_their_leases_end() {
     let (fleet, lock) = Fleet::with_lock("killed-agent").await;
     let entry = [LOCKSTEP, "agent", "--lease", "60s", "--"];
     let work = Work::entered_by(&entry).script(PROGRAM).env("LOCK", &lock);

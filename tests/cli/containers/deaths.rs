@@ -20,7 +20,7 @@ async fn pair(fleet: &Fleet, lock: &str, work: impl Fn(&[&str]) -> Work) -> (Tas
 }
 
 #[tokio::test]
-async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_killed() {
+async fn the_next_waiter_starts_before_a_killed_containers_lease_ends() {
     let (fleet, lock) = Fleet::with_lock("container-kill").await;
     let (first, start, next) = pair(&fleet, &lock, |flags| Work::guarded(&lock, flags)).await;
     let container = first.runtime_id(fleet.stack()).await;
@@ -48,7 +48,7 @@ async fn the_next_in_line_starts_before_the_lease_ends_when_a_container_is_kille
 }
 
 #[tokio::test]
-async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_over() {
+async fn without_rights_at_ecs_the_next_waiter_starts_when_the_lease_ends() {
     let (fleet, lock) = Fleet::with_lock("blind").await;
     let blind = fleet.stack().fixture("InsideBlindRoleArn");
     let flags = ["--lease", "10s", "--overlap", "queue"];
@@ -67,7 +67,7 @@ async fn without_the_right_to_ask_ecs_the_next_in_line_starts_when_the_lease_is_
 }
 
 #[tokio::test]
-async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_back() {
+async fn lockstep_outlives_a_batch_out_of_memory_and_releases_its_lock() {
     let (fleet, lock) = Fleet::with_lock("memory").await;
     let flags = ["--lease", LEASE, "--overlap", "queue"];
     let work = Work::guarded(&lock, &flags);
@@ -88,7 +88,7 @@ async fn a_batch_out_of_memory_is_survived_by_its_guard_which_gives_the_lock_bac
 }
 
 #[tokio::test]
-async fn a_workflow_that_waits_behind_a_container_is_woken_although_that_may_end_no_state() {
+async fn a_workflow_that_waits_behind_a_container_is_woken() {
     let (fleet, lock) = Fleet::with_lock("handed-over").await;
     let (first, _) = fleet.at_work(&Work::guarded(&lock, &[]).seconds(8.0)).await;
     let input = fleet.stack().batch_input(&lock).seconds(0.3).queued();

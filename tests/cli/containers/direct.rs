@@ -36,7 +36,7 @@ fn first(fleet: &Fleet, command: &Command, options: &[&str]) -> Command {
 }
 
 #[tokio::test]
-async fn a_log_without_a_reader_does_not_hold_up_the_renewals_of_a_first_process() {
+async fn a_log_without_a_reader_holds_up_no_renewal_of_pid_1() {
     let fleet = Fleet::open().await;
     streams::renews_unread(|run| first(&fleet, &run, &["--log-driver", "none"])).await;
 }
@@ -48,7 +48,7 @@ async fn an_outage_of_a_fifth_of_the_lease_costs_a_first_process_nothing() {
 }
 
 #[tokio::test]
-async fn a_first_process_that_never_had_an_answer_gives_its_grant_back_and_ends_with_69() {
+async fn a_pid_1_without_an_answer_releases_its_grant_and_exits_with_69() {
     let fleet = Fleet::open().await;
     lossy::gives_an_unseen_grant_back(|run| first(&fleet, &run, &[])).await;
 }
@@ -67,7 +67,7 @@ async fn ctrl_z_does_not_stop_a_command_below_a_first_process() {
 }
 
 #[tokio::test]
-async fn a_client_of_an_agent_that_is_a_first_process_has_ten_seconds_for_its_request() {
+async fn a_client_of_an_agent_as_pid_1_has_10_s_for_its_request() {
     let fleet = Fleet::open().await;
     let change = |command: &mut Command| *command = first(&fleet, command, &[]);
     let agent = Agent::start_with(&fleet, &[], change).await;

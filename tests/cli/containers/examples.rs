@@ -63,7 +63,7 @@ impl Worker {
 }
 
 #[tokio::test]
-async fn a_deployment_of_the_example_service_loses_no_message_and_does_none_twice() {
+async fn a_deployment_of_the_example_loses_and_repeats_no_message() {
     let worker = Worker::deploy().await;
     let (fleet, service) = (&worker.fleet, worker.service());
     let old = fleet.another_task(&service, &[]).await;

@@ -8,7 +8,7 @@ use lockstep_tests::stack::now;
 use serde_json::json;
 
 #[tokio::test]
-async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and_container() {
+async fn a_task_exits_with_the_code_of_its_batch_and_its_holder_names_it() {
     let fleet = Fleet::open().await;
     for (code, outcome) in [(0, RunOutcome::Succeeded), (3, RunOutcome::Failed)] {
         let lock = lock("task-code");
@@ -28,7 +28,7 @@ async fn the_code_of_the_batch_is_that_of_its_task_and_its_holder_names_task_and
 }
 
 #[tokio::test]
-async fn stop_task_reaches_the_batch_which_may_end_and_the_lock_is_given_back() {
+async fn stop_task_reaches_the_batch_and_its_end_frees_the_lock() {
     let (fleet, lock) = Fleet::with_lock("stop-task").await;
     let work = Work::guarded(&lock, &[]).seconds(120.0);
     let (task, _) = fleet.at_work(&work).await;
@@ -100,7 +100,7 @@ async fn orphans_become_children_of_lockstep_and_leave_no_zombies() {
 
 /// In this container nothing else could end a batch that has lost its deadline.
 #[tokio::test]
-async fn a_stopped_watchdog_is_replaced_by_the_first_process_and_the_batch_works_on() {
+async fn a_first_process_replaces_a_stopped_watchdog() {
     let (fleet, lock) = Fleet::with_lock("first-watchdog").await;
     let script = r#"
         watchdog() {
@@ -186,7 +186,7 @@ async fn a_daemon_of_the_batch_is_dead_before_the_next_one_starts() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_there_ends_the_task_with_127_and_leaves_the_lock_free() {
+async fn a_missing_command_ends_the_task_with_127_and_frees_the_lock() {
     let (fleet, lock) = Fleet::with_lock("first-missing").await;
     let work = Work::guarded(&lock, &[]).with("command", json!(["/no/such/program"]));
 
@@ -234,7 +234,7 @@ async fn pipe_of(fleet: &Fleet, change: impl Fn(Work) -> Work) -> String {
 }
 
 #[tokio::test]
-async fn a_read_only_container_from_scratch_has_its_pipe_where_it_can_be_written() {
+async fn a_read_only_container_has_its_pipe_in_a_writable_folder() {
     let fleet = Fleet::open().await;
     let mount = json!([{ "sourceVolume": "scratch", "containerPath": "/tmp" }]);
     let scratch = |work: Work| {

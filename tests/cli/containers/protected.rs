@@ -63,7 +63,7 @@ async fn protection_is_renewed_before_it_ends_as_long_as_the_batch_works() {
 }
 
 #[tokio::test]
-async fn protection_of_a_guard_that_was_killed_ends_by_itself_and_the_task_can_go() {
+async fn protection_of_a_killed_lockstep_expires_and_the_task_can_stop() {
     let (fleet, lock) = Fleet::with_lock("killed-guard").await;
     let flags = ["--overlap", "queue", "--protect=required"];
     // A second container keeps the task running when the guarded one is gone.

@@ -49,7 +49,7 @@ async fn a_container_keeps_the_grant_of_its_workflow_and_takes_no_second_one() {
 }
 
 #[tokio::test]
-async fn a_redriven_execution_whose_lock_has_gone_to_another_starts_nothing_and_ends_with_76() {
+async fn a_redriven_container_without_its_grant_starts_nothing() {
     let (fleet, lock) = Fleet::with_lock("redriven").await;
     let input = guarded_inside(&fleet, &lock).await.seconds(300.0);
     let arn = fleet.stack().start(&input).await;

@@ -14,7 +14,7 @@ const REFUSALS: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn a_task_of_no_service_starts_nothing_where_protection_is_required_and_says_why() {
+async fn without_a_service_required_protection_starts_nothing() {
     let (fleet, lock) = Fleet::with_lock("no-service").await;
     let required = Work::guarded(&lock, &["--protect=required"]).seconds(0.2);
     let best_effort = Work::guarded(&lock, &["--protect"]).seconds(0.2);
@@ -82,7 +82,7 @@ async fn best_effort_works_whatever_the_refusal_and_names_it() {
 }
 
 #[tokio::test]
-async fn required_works_when_a_refusal_is_over_in_time() {
+async fn required_works_if_the_refusal_ends_soon_enough() {
     let fleet = Fleet::open().await;
 
     let (code, worked, lines) = refused(&fleet, "--protect=required", "THROTTLED", 1).await;

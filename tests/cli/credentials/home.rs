@@ -37,7 +37,7 @@ async fn without_home_no_profile_of_the_current_directory_is_read() {
 }
 
 #[tokio::test]
-async fn without_home_it_is_the_one_of_the_password_database() {
+async fn without_home_the_home_of_the_password_database_is_used() {
     let mut id = Command::new("sh");
     id.args(["-c", "getent passwd $(id -u) | cut -d: -f6"]);
     let (_, expected, _) = output(id).await;

@@ -46,7 +46,7 @@ fn noted(home: &Path) -> [usize; 3] {
 }
 
 #[tokio::test]
-async fn credentials_that_take_long_keep_a_lease_and_one_process_gives_them() {
+async fn slow_credentials_keep_the_lease_and_come_from_one_process() {
     let scene = Scene::open("slow-process").await;
     let home = home(3, 15);
     let flags = ["--lease", "6s"];
@@ -84,7 +84,7 @@ async fn a_run_says_after_six_seconds_that_it_waits_for_credentials() {
 }
 
 #[tokio::test]
-async fn a_process_that_gives_credentials_is_no_work() {
+async fn a_run_ends_without_waiting_for_its_credential_process() {
     let scene = Scene::open("process-at-work").await;
     let home = home(8, 60);
     let flags = ["--lease", "6s", "--grace", "60s"];

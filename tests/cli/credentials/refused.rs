@@ -214,7 +214,7 @@ pub(super) async fn assert_refused(&(variables, code, parts): &Refused<'_>) {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_does_not_answer_is_named_and_no_identity() {
+async fn an_endpoint_without_an_answer_is_named_and_not_the_identity() {
     for (name, variable, parts) in [
         (
             "sso",

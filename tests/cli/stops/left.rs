@@ -125,7 +125,7 @@ async fn stopped(flags: &[&str], programs: (&str, &str), millis: u32) -> (i32, V
 }
 
 #[tokio::test]
-async fn work_is_handed_over_at_any_time_of_a_stop() {
+async fn a_child_forked_at_any_time_of_a_stop_may_finish() {
     let alone = "exec python3 -c \"$P\" $N";
     for shell in [alone, "python3 -c \"$P\" $N; true"] {
         for millis in (0..24).step_by(4) {
@@ -144,7 +144,7 @@ async fn work_is_handed_over_at_any_time_of_a_stop() {
 }
 
 #[tokio::test]
-async fn a_process_whose_first_thread_has_ended_is_left() {
+async fn a_process_whose_first_thread_has_ended_counts_as_alive() {
     for shell in [
         "python3 -c \"$P\" $N; true",
         "setsid python3 -c \"$P\" $N & exec sleep 300",
@@ -218,7 +218,7 @@ async fn a_process_that_forks_and_ends_all_the_time_is_killed() {
 }
 
 #[tokio::test]
-async fn without_a_file_descriptor_something_is_left() {
+async fn without_a_file_descriptor_lockstep_still_waits_for_processes() {
     let scene = Scene::open("no-descriptor").await;
     let script = "trap 'sleep 2; echo saved >> $NOTES.got; exit' TERM; echo $BASHPID >> $NOTES; \
         while :; do sleep 0.1; done";

@@ -46,7 +46,7 @@ async fn stopped_at_once((first, is_first): (&str, bool)) -> (i32, Vec<String>) 
 }
 
 #[tokio::test]
-async fn a_signal_to_all_processes_at_once_is_a_stop() {
+async fn a_sigterm_to_all_processes_at_once_lets_the_work_save() {
     for case in FIRSTS {
         let ends = join_all((0..6).map(|_| stopped_at_once(case))).await;
 
@@ -102,7 +102,7 @@ async fn nested() -> (i32, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_run_within_a_run_stops_its_own_command_and_nothing_else_does() {
+async fn the_command_of_a_nested_run_gets_one_sigterm() {
     for end in join_all((0..4).map(|_| nested())).await {
         assert_eq!(end, (143, vec!["TERM".to_owned(), "saved".to_owned()]));
     }

@@ -64,7 +64,7 @@ async fn end(scene: &Scene, count: usize) {
 }
 
 #[tokio::test]
-async fn the_program_alone_drains_its_workers_and_the_group_loses_them() {
+async fn scope_program_lets_workers_finish_and_scope_group_ends_them() {
     let alone = stopped("program", DRAINS, 3, 1).await;
     let group = stopped("group", DRAINS, 3, 1).await;
 
@@ -73,7 +73,7 @@ async fn the_program_alone_drains_its_workers_and_the_group_loses_them() {
 }
 
 #[tokio::test]
-async fn a_wrapper_passes_the_only_signal_of_its_program_on() {
+async fn with_scope_program_the_program_of_a_wrapper_gets_one_sigterm() {
     let alone = stopped("program", PASSES_ON, 1, 1).await;
     let group = stopped("group", PASSES_ON, 1, 2).await;
 
@@ -82,7 +82,7 @@ async fn a_wrapper_passes_the_only_signal_of_its_program_on() {
 }
 
 #[tokio::test]
-async fn what_outlives_the_program_gets_its_signal_at_the_programs_end() {
+async fn processes_that_outlive_the_program_get_sigterm_at_its_end() {
     let got = stopped("program", ENDS, 2, 2).await;
 
     assert_eq!(got, ["TERM", "TERM", "saved", "saved"]);

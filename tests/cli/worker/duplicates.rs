@@ -24,7 +24,7 @@ async fn a_message_whose_work_has_succeeded_is_deleted_and_not_run() {
 }
 
 #[tokio::test]
-async fn a_worker_that_dies_before_it_can_delete_leaves_a_message_that_is_not_run_again() {
+async fn a_message_that_succeeded_but_was_not_deleted_is_not_run_again() {
     let scene = Scene::new("not-deleted", 3).await;
     let proxy = FaultProxy::open(&scene.inside.stack.endpoint).await;
     let go = Sign::new();

@@ -9,7 +9,7 @@ const LONG: [&str; 4] = ["--lease", "1h", "--grace", "2s"];
 const SHORT: [&str; 4] = ["--lease", "5s", "--grace", "2s"];
 
 #[tokio::test]
-async fn a_command_that_does_not_finish_is_stopped_and_its_message_is_another_workers_at_once() {
+async fn a_message_of_a_stopped_command_is_given_back_at_once() {
     let scene = Scene::new("given-back", 9).await;
     let stubborn = "trap 'say term' TERM; say start; while :; do sleep 0.1; done";
     let first = scene.worker(&LONG, stubborn);
@@ -82,7 +82,7 @@ fn assert_in_turn(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn a_message_of_a_worker_that_was_killed_is_run_again_after_its_orphan_is_dead() {
+async fn a_killed_workers_message_runs_again_after_its_orphan_is_dead() {
     let (scene, mut first, group) = at_work("killed").await;
 
     first.process.signal("KILL").await;
@@ -94,7 +94,7 @@ async fn a_message_of_a_worker_that_was_killed_is_run_again_after_its_orphan_is_
 }
 
 #[tokio::test]
-async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_message() {
+async fn a_stopped_workers_command_is_dead_before_its_message_runs_again() {
     let (scene, first, group) = at_work("stopped").await;
 
     first.process.signal("STOP").await;
@@ -109,7 +109,7 @@ async fn a_worker_that_is_stopped_loses_its_command_before_another_runs_the_mess
 }
 
 #[tokio::test]
-async fn a_worker_whose_watchdog_is_stopped_renews_works_on_and_handles_sigterm() {
+async fn a_worker_works_on_while_its_watchdog_is_stopped() {
     let (scene, worker, _) = at_work("stopped-watchdog").await;
 
     let watchdog = worker.process.stop_watchdog().await;

@@ -5,7 +5,7 @@ use crate::support::output;
 use lockstep_tests::stack::until;
 
 #[tokio::test]
-async fn a_message_that_always_fails_ends_among_the_dead_letters_and_others_pass() {
+async fn a_message_that_always_fails_becomes_a_dead_letter() {
     let scene = Scene::new("poison", 3).await;
     let script = "body=$(cat); say \"$body $LOCKSTEP_RECEIVE_COUNT\"; [ $body != bad ]";
     let poison = scene.send("bad").await;
@@ -65,7 +65,7 @@ async fn a_malformed_message_is_never_run_and_its_body_is_in_no_log() {
 }
 
 #[tokio::test]
-async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_failed() {
+async fn max_run_and_no_progress_stop_a_command_and_its_message_fails() {
     let scene = Scene::new("over-time", 1).await;
     let flags = [&QUICK[..], &["--max-run", "1s", "--grace", "1s"]].concat();
     let worker = scene.worker(&flags, "say start; sleep 300; say end");
@@ -89,7 +89,7 @@ async fn a_command_over_its_time_or_without_progress_is_stopped_and_counts_as_fa
 }
 
 #[tokio::test]
-async fn a_message_whose_lock_is_paused_slows_the_worker_and_runs_when_it_is_resumed() {
+async fn a_message_of_a_paused_lock_is_deferred_until_the_resume() {
     let scene = Scene::new("paused", 9).await;
     let name = &scene.queue.name;
     let locks: Vec<_> = (0..64).map(|shard| format!("{name}/{shard:02x}")).collect();
@@ -138,7 +138,7 @@ async fn a_worker_whose_table_is_cut_off_goes_on_and_leaves_messages_to_others()
 }
 
 #[tokio::test]
-async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no_message() {
+async fn a_worker_waits_for_a_silent_table_and_receives_no_message() {
     let scene = Scene::new("silent", 9).await;
     let proxy = scene.inside.table_proxy().await;
     proxy.close();
@@ -153,7 +153,7 @@ async fn a_worker_whose_table_is_silent_at_its_start_waits_for_it_and_touches_no
 }
 
 #[tokio::test]
-async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message() {
+async fn a_worker_without_its_table_ends_with_69_and_receives_no_message() {
     let scene = Scene::new("wrong-table", 9).await;
     scene.send("work").await;
     let mut wrong = scene.worker_with(&QUICK, "say wrong", ("LOCKSTEP_TABLE", "no-such-table"));
@@ -166,7 +166,7 @@ async fn a_worker_whose_table_is_not_there_ends_with_69_and_touches_no_message()
 }
 
 #[tokio::test]
-async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_message() {
+async fn a_worker_without_its_program_ends_with_127_and_receives_nothing() {
     let scene = Scene::new("no-program", 9).await;
     scene.send("work").await;
     let queue = ["worker", "--queue-url", &scene.queue.url];
@@ -181,7 +181,7 @@ async fn a_worker_whose_program_is_not_there_ends_with_127_and_touches_no_messag
 }
 
 #[tokio::test]
-async fn a_redrive_policy_that_a_deploy_uses_up_is_warned_of() {
+async fn a_max_receive_count_that_deploys_use_up_is_warned_of() {
     for (receives, is_warned) in [(1, true), (5, false)] {
         let scene = Scene::new("few-receives", receives).await;
         let worker = scene.worker(&QUICK, "true");

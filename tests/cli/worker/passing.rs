@@ -6,7 +6,7 @@ use lockstep::domain::RunOutcome;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_command_gets_the_body_on_stdin_and_its_message_and_grant_in_the_environment() {
+async fn a_command_gets_the_body_on_stdin_and_its_grant_in_variables() {
     let scene = Scene::new("given", 3).await;
     let attributes = json!({
         "kind": { "DataType": "String", "StringValue": "re fund" },

@@ -18,7 +18,7 @@ async fn in_task(
 }
 
 #[tokio::test]
-async fn the_task_is_protected_with_the_first_message_and_unprotected_after_the_last() {
+async fn the_first_message_sets_protection_and_the_last_clears_it() {
     let scene = Scene::new("protected", 9).await;
     let go = Sign::new();
     let script = format!("say \"${{LOCKSTEP_HOLDER%%#*}}\"; {}", go.wait());
@@ -44,7 +44,7 @@ async fn the_task_is_protected_with_the_first_message_and_unprotected_after_the_
 }
 
 #[tokio::test]
-async fn a_worker_that_has_to_be_protected_and_cannot_be_leaves_messages_to_others() {
+async fn a_worker_without_required_protection_leaves_messages_to_others() {
     let scene = Scene::new("unprotected", 9).await;
     let flags = ["--backoff-max", "1s", "--protect=required"];
     // A task of no service cannot be protected.

@@ -30,7 +30,7 @@ async fn first_process(worker: &Worker) -> u32 {
 }
 
 #[tokio::test]
-async fn a_stop_gives_its_grace_to_all_of_one_message_and_to_no_other() {
+async fn a_stop_signals_all_processes_of_its_message_and_of_no_other() {
     let scene = Scene::new("rest", 9).await;
     let notes = scratch("rest");
     let path = notes.to_str().expect("a path of plain letters");
@@ -63,7 +63,7 @@ async fn a_stop_gives_its_grace_to_all_of_one_message_and_to_no_other() {
 }
 
 #[tokio::test]
-async fn a_worker_that_shuts_down_gives_the_rest_until_its_end() {
+async fn a_worker_that_shuts_down_gives_remaining_processes_its_grace() {
     let scene = Scene::new("rest-shutdown", 9).await;
     let notes = scratch("rest");
     let path = notes.to_str().expect("a path of plain letters");
@@ -81,7 +81,7 @@ async fn a_worker_that_shuts_down_gives_the_rest_until_its_end() {
 }
 
 #[tokio::test]
-async fn a_signal_to_a_worker_and_its_command_gives_the_rest_its_grace() {
+async fn a_sigterm_to_worker_and_command_leaves_the_grace_to_the_rest() {
     let scene = Scene::new("rest-at-once", 9).await;
     let notes = scratch("rest");
     let path = notes.to_str().expect("a path of plain letters");
@@ -119,7 +119,7 @@ const ENDS_WELL: &str = r#"
     while :; do sleep 0.1; done"#;
 
 #[tokio::test]
-async fn what_a_first_process_that_succeeds_leaves_stops_with_its_worker() {
+async fn processes_left_by_a_successful_program_stop_with_the_worker() {
     // A message whose remaining processes need more than the grace of the worker is given back.
     for (later, saving, expected) in [
         ("0", "1", "command succeeded"),

@@ -84,7 +84,7 @@ async fn rage(scene: &Scene, random: &mut fastrand::Rng) -> (Vec<Worker>, [Vec<W
 }
 
 #[tokio::test]
-async fn every_key_is_worked_on_with_success_once_none_is_lost_and_only_poison_is_dead() {
+async fn every_key_succeeds_once_and_only_poison_messages_are_dead() {
     let mut random = fastrand::Rng::with_seed(seed());
     let scene = Scene::new("storm", MOST_RECEIVES).await;
     let load = Load::random(&mut random);

@@ -6,7 +6,7 @@ use lockstep::domain::{Command, Outcome, RecoveryBasis, RunOutcome, Settle, Stal
 use std::time::Duration;
 
 #[tokio::test]
-async fn a_damaged_running_run_is_reported_by_the_call_that_ends_it_and_left_alone() {
+async fn a_damaged_run_is_reported_by_the_call_that_ends_it_and_left_alone() {
     let scene = Scene::new("running", 1).await;
     let mut damages = damages(&[], "schema holder token", "runKey lease");
     damages.push(to(&["schema"], number("2")));
@@ -21,7 +21,7 @@ async fn a_damaged_running_run_is_reported_by_the_call_that_ends_it_and_left_alo
 }
 
 #[tokio::test]
-async fn a_damaged_marker_is_reported_by_the_next_run_of_its_key_and_left_alone() {
+async fn a_damaged_marker_is_reported_by_the_next_run_of_its_key() {
     let scene = failed("marker").await;
     let (damages, next) = (damages_of_an_ended_run(), acquire_tick("b").ask());
 
@@ -44,7 +44,7 @@ async fn a_damaged_entry_is_reported_by_its_late_run_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_entry_is_reported_when_its_work_is_seen_to_have_succeeded_and_left_alone() {
+async fn a_damaged_entry_is_reported_by_settle_and_left_alone() {
     let scene = Scene::with("settle", 1, StalePolicy::Yield).await;
     scene.fixture.advance(Duration::from_secs(600));
     let mut lost = scene.fixture.recovery("a", scene.token).await;

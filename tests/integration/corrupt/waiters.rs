@@ -7,7 +7,7 @@ use lockstep::domain::Timestamp;
 use lockstep::store::{DUE_PAGE, shard};
 
 #[tokio::test]
-async fn a_damaged_waiter_is_reported_by_the_call_that_would_let_it_in_and_left_alone() {
+async fn a_damaged_waiter_is_reported_by_its_hand_over_and_left_alone() {
     let scene = Scene::new("waiter", 1).await;
     scene.fixture.queued(&["b"]).await;
     let required = "schema holder permits leaseMs beatMs retentionMs since";
@@ -59,7 +59,7 @@ async fn a_waiter_that_registers_again_heals_its_item() {
 
 /// Before the lock, the index has more damaged entries than a page takes; after it, a page of them.
 #[tokio::test]
-async fn damaged_entries_do_not_keep_the_sweep_from_the_others() {
+async fn damaged_entries_do_not_hide_other_due_locks_from_the_sweep() {
     let scene = Scene::new("sweep", 1).await;
     let record = scene.item(RECORD).await;
     let behind = format!("{}.5", Timestamp::MAX.millis() - 1);

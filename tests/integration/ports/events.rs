@@ -75,7 +75,7 @@ async fn an_event_says_what_happened_on_the_wire() {
 }
 
 #[tokio::test]
-async fn many_events_go_out_by_ten_and_one_lost_batch_does_not_hold_up_the_rest() {
+async fn events_go_out_by_ten_and_a_refused_batch_does_not_stop_the_rest() {
     let refused = refusal("AccessDeniedException", "no");
 
     let asked = publish(vec![refused, taken(10), taken(3)], 23).await;
@@ -85,7 +85,7 @@ async fn many_events_go_out_by_ten_and_one_lost_batch_does_not_hold_up_the_rest(
 }
 
 #[tokio::test]
-async fn an_entry_that_is_refused_is_no_reason_to_fail() {
+async fn publish_ignores_a_refused_entry() {
     let half = json!({
         "FailedEntryCount": 1,
         "Entries": [
@@ -100,7 +100,7 @@ async fn an_entry_that_is_refused_is_no_reason_to_fail() {
 }
 
 #[tokio::test]
-async fn nothing_to_say_is_not_said() {
+async fn without_events_no_request_is_sent() {
     // No server listens at this address.
     let bus = EventBridge::from_sdk(
         &sdk("http://127.0.0.1:9").await,

@@ -135,7 +135,7 @@ async fn a_failed_start_is_found_across_the_pages_of_a_history() {
 }
 
 #[tokio::test]
-async fn no_more_pages_of_a_history_are_read_than_time_allows() {
+async fn failed_starts_read_a_bounded_number_of_history_pages() {
     let page = |page: usize| history(&[event(2000, "PassStateEntered")], Some(page.to_string()));
     let answers = (0..HISTORY_PAGES).map(page).collect();
 
@@ -206,7 +206,7 @@ async fn a_stop_carries_error_and_cause_within_their_limits() {
 }
 
 #[tokio::test]
-async fn what_has_ended_or_is_not_there_needs_no_stopping() {
+async fn a_stop_of_an_ended_or_missing_execution_succeeds() {
     let missing = refusal("ExecutionDoesNotExist", "Execution Does Not Exist");
     let invalid = || refusal("ValidationException", "not running");
     let stop = async |sfn: StepFunctions| sfn.stop(&arn(), "e", "c").await;
@@ -273,7 +273,7 @@ async fn a_sealed_token_is_opened_with_the_key_and_for_its_own_lock_alone() {
 
 /// The item of the key was deleted, and another function has made a new key.
 #[tokio::test]
-async fn a_key_made_anew_is_read_when_a_token_does_not_open_once_a_minute() {
+async fn a_token_that_does_not_open_rereads_the_key_once_a_minute() {
     let token = TaskToken::new("AQC-1").unwrap();
     let [newer, unknown] = [7, 9].map(|byte| Seal::new(&[byte; KEY_LEN]).seal(&lock(), &token));
     let old = json!({ "tokenKey": { "B": "CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=" } });

@@ -31,7 +31,7 @@ async fn protect(
 }
 
 #[tokio::test]
-async fn a_request_for_protection_names_cluster_task_and_minutes_and_returns_until_when() {
+async fn a_request_for_protection_returns_until_when_it_lasts() {
     let (done, asked) = protect(vec![protection(TASK, true)], Some(5)).await;
 
     let Ok(ProtectionAnswer::On(Some(until))) = done else {
@@ -54,7 +54,7 @@ async fn protection_is_cleared_without_minutes() {
 }
 
 #[tokio::test]
-async fn a_call_that_succeeds_with_a_failure_in_it_is_a_refusal() {
+async fn an_answer_with_a_failure_in_it_is_a_refusal() {
     for reason in ["DEPLOYMENT_BLOCKED", "TASK_NOT_VALID", "MISSING"] {
         let failure = json!([{ "arn": TASK, "reason": reason, "detail": "in its words" }]);
 
@@ -70,7 +70,7 @@ async fn a_call_that_succeeds_with_a_failure_in_it_is_a_refusal() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_say_what_was_wished_is_none() {
+async fn a_protection_answer_that_contradicts_the_request_is_an_error() {
     let silent = answer(json!([]), json!([]));
     for answer in [protection(TASK, false), protection("another", true), silent] {
         let (done, _) = protect(vec![answer.clone()], Some(5)).await;

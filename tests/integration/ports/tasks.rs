@@ -57,7 +57,7 @@ async fn stop(answer: (u16, Value), reason: &str) -> (Result<(), TasksError>, Ve
 }
 
 #[tokio::test]
-async fn tasks_at_work_and_on_their_way_down_are_found_once_and_by_group() {
+async fn running_and_stopping_tasks_of_a_group_are_each_found_once() {
     let answers = vec![
         listed(&["a", "b"], Some("more")),
         listed(&["c"], None),
@@ -136,7 +136,7 @@ async fn a_list_that_ends_with_the_last_page_that_is_read_is_whole() {
 }
 
 #[tokio::test]
-async fn a_list_without_an_end_is_no_answer() {
+async fn a_task_list_of_more_than_twenty_pages_is_an_error() {
     let pages = (0..20).map(|page| listed(&["a"], Some(&format!("p{page}"))));
 
     let (found, asked) = of_group(pages.collect(), None).await;
@@ -149,7 +149,7 @@ async fn a_list_without_an_end_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_task_that_was_forgotten_in_between_is_gone_and_any_other_gap_is_no_answer() {
+async fn a_listed_task_that_is_missing_is_gone_other_failures_are_errors() {
     let with = |reason: &str| {
         let failure = json!([{ "arn": arn("a"), "reason": reason }]);
         let lists = vec![listed(&["a"], None), listed(&[], None)];
@@ -206,7 +206,7 @@ async fn one_task_is_looked_at_in_its_own_cluster_whatever_its_group() {
 }
 
 #[tokio::test]
-async fn a_task_that_ecs_does_not_know_is_none_and_any_other_gap_is_no_answer() {
+async fn a_described_task_that_is_missing_is_none_other_failures_are_errors() {
     let failed = |reason: &str| {
         let failure = json!([{ "arn": arn("a"), "reason": reason }]);
         described(json!([]), failure)
@@ -234,7 +234,7 @@ async fn a_stop_says_which_task_and_why() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_not_there_needs_no_stopping() {
+async fn a_stop_of_a_missing_task_succeeds() {
     let missing = refusal(
         "InvalidParameterException",
         "The referenced task was not found.",

@@ -170,7 +170,7 @@ impl Crowd {
             Some(token) => token,
             None => tokio::select! {
                 token = called => token.expect("somebody calls"),
-                () = SystemClock.sleep(TOO_LONG) => panic!("{name} waits for ever"),
+                () = SystemClock.sleep(TOO_LONG) => panic!("{name} waits forever"),
             },
         };
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;

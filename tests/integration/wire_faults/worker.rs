@@ -91,7 +91,7 @@ impl Worker {
                 () = SystemClock.sleep(INTERVAL) => {}
             }
         }
-        panic!("{name} waits for ever")
+        panic!("{name} waits forever")
     }
 
     /// Does the work of a run, with a heartbeat in every second one, and releases.
@@ -124,7 +124,7 @@ impl Worker {
                 None => SystemClock.sleep(Duration::from_millis(10)).await,
             }
         }
-        panic!("{command:?} fails for ever")
+        panic!("{command:?} fails forever")
     }
 
     async fn once(&self, lock: &LockKey, command: &Command) -> Option<Result<Done, Refusal>> {

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_an_index_costs_a_unit_when_it_comes_or_goes_and_two_when_it_moves() {
+    fn an_index_entry_costs_a_unit_or_two_when_it_moves() {
         for (before, after, expected) in [
             (None, Some(7), 2),
             (Some(7), None, 2),

@@ -27,7 +27,7 @@ const fn hidden(lease: u32) -> Plan {
 }
 
 worlds! {
-    fn a_silent_holder_that_lives_is_stopped_only_after_its_lease_and_its_mark:
+    fn a_silent_live_holder_is_stopped_only_after_its_lease_and_mark:
         1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90344,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
@@ -45,7 +45,7 @@ worlds! {
         "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
 
-    fn an_old_event_does_no_harm_to_a_redriven_run:
+    fn an_old_event_neither_stops_nor_frees_a_redriven_run:
         1, [BEATS], may { crashes: 1, redrives: 1, news: 1 }, with { slow_evidence: true } => 6353,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: LeaseLost, then: end the heartbeat";
@@ -55,7 +55,7 @@ worlds! {
         with { slow_evidence: true } => 7748,
         "Done, Freed, Granted, Lost, Released, Released already, Unchanged, refused: Held";
 
-    fn evidence_that_is_late_or_missing_beside_a_redrive_lets_no_second_run_in:
+    fn late_or_hidden_evidence_of_a_redrive_grants_no_second_run:
         1, [BEATS, REFUSE], may { crashes: 1, redrives: 1, dims: 1 },
         with { quick_calls: true, slow_evidence: true } => 35095,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
@@ -73,13 +73,13 @@ worlds! {
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
-    fn a_redriven_run_and_its_first_workflow_are_never_at_work_beside_another:
+    fn a_redriven_run_and_its_first_child_never_work_beside_another:
         1, [FLOW, REFUSE], may { crashes: 1, redrives: 1, news: 1, dims: 1 },
         with { quick_calls: true, slow_evidence: true } => 147580,
         "Done, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
-    fn a_silent_run_and_its_workflow_are_stopped_only_after_its_lease_and_its_mark:
+    fn a_silent_run_and_its_child_are_stopped_only_after_lease_and_mark:
         1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90568,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
@@ -95,12 +95,12 @@ worlds! {
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: wake";
 
-    fn a_silent_holder_that_dies_blocks_no_waiter:
+    fn a_hidden_holder_that_dies_blocks_no_waiter:
         1, [HIDDEN, QUEUE], may { crashes: 1 }, with { ticks: 4 } => 49943,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake";
 
-    fn a_sweep_that_found_nothing_comes_back:
+    fn a_lock_is_swept_again_after_a_sweep_that_found_nothing:
         1, [HIDDEN, QUEUE], may { crashes: 1, idle_sweeps: 1 },
         with { quick_checks: true, ticks: 4 } => 90199,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
@@ -111,7 +111,7 @@ worlds! {
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed",
         "Unchanged, refused: Held, refused: LeaseLost";
 
-    fn a_short_lease_beside_a_long_one_is_swept_in_its_own_time:
+    fn the_end_of_a_short_lease_is_swept_beside_a_long_one:
         2, [hidden(600), hidden(2)], may { crashes: 1, leaps: 1 } => 1352,
         "Freed, Granted, Lost, Released, Unchanged";
 }

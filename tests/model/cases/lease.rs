@@ -38,7 +38,7 @@ worlds! {
         "AlreadyHeld, Done, Ended, Freed, Granted, Released, Released already, Renewed",
         "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat";
 
-    fn clocks_that_differ_by_a_second_do_no_harm:
+    fn a_clock_that_is_a_second_slow_breaks_no_property:
         1, [BEATS, REFUSE], may { crashes: 1, beats: 1 }, with { ticks: 1, skew: true } => 107626,
         "Done, Ended, Freed, Granted, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
@@ -48,14 +48,14 @@ worlds! {
         "Ended, Granted, Queued, Released, Renewed, Unchanged, refused: Held",
         "then: end the heartbeat, then: wake";
 
-    fn a_redriven_run_has_its_old_grant_or_none_beside_a_waiter:
+    fn a_redriven_run_gets_its_old_grant_or_none_beside_a_waiter:
         1, [BEATS, QUEUE], may { redrives: 1, crashes: 1, beats: 1 },
         with { quick_checks: true } => 27229,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Reinstated, Released",
         "Released already, Renewed, Unchanged, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
 
-    fn a_redriven_run_has_its_old_grant_or_none_beside_an_arrival:
+    fn a_redriven_run_gets_its_old_grant_or_none_beside_a_new_run:
         1, [BEATS, REFUSE], may { redrives: 1, crashes: 1, beats: 1 },
         with { quick_checks: true, ticks: 1 } => 64641,
         "Done, Ended, Freed, Granted, Reinstated, Released, Released already, Renewed",
@@ -72,7 +72,7 @@ worlds! {
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
-    fn a_run_that_yields_may_run_out:
+    fn the_lease_of_a_run_that_yields_may_end_while_it_works:
         1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 55080,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";

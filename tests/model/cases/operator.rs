@@ -14,7 +14,7 @@ worlds! {
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "then: dismiss who is sent away, then: wake, then: wake again";
 
-    fn a_waiter_that_is_sent_away_or_held_up_costs_no_other_its_turn:
+    fn a_dropped_or_paused_waiter_costs_no_other_waiter_its_turn:
         1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 88880,
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: wake";
@@ -32,7 +32,7 @@ worlds! {
         "refused: Paused, then: dismiss who is sent away, then: hand over, then: wake";
 
     /// The holder may die, and a function may die after any request.
-    fn a_pause_with_an_end_is_over_by_itself_and_leaves_the_lock_free:
+    fn a_pause_ends_by_itself_and_leaves_the_lock_free:
         1, [QUEUE, QUEUE], may { orders: 1, losses: 1, crashes: 1 },
         with { pauses_until: Some(2), quick_checks: true } => 49201,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",

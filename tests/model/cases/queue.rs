@@ -26,7 +26,7 @@ const ONE_PERMIT: Plan = Plan {
 };
 
 worlds! {
-    fn turns_come_by_ticket_although_a_holder_dies_and_a_wake_up_is_lost:
+    fn waiters_are_granted_by_ticket_despite_a_death_and_a_lost_wake_up:
         1, [QUEUE, QUEUE, QUEUE], may { losses: 1, crashes: 1 },
         with { quick_checks: true } => 69828,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
@@ -37,7 +37,7 @@ worlds! {
         "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake, then: wake again";
 
-    fn a_waiter_that_comes_again_keeps_its_place:
+    fn a_waiter_that_registers_twice_keeps_its_place:
         1, [QUEUE, QUEUE], may { copies: 1, timeouts: 1 } => 39813,
         "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged, then: wake",
         "then: wake again";
@@ -51,7 +51,7 @@ worlds! {
         "AlreadyHeld, Done, Freed, GaveUp, Granted, Queued, Released, Released already",
         "Unchanged, then: dismiss who gave up, then: hand over, then: wake, then: wake again";
 
-    fn the_next_turn_waits_for_its_distance:
+    fn a_rest_delays_the_next_grant:
         1, [SPACED, IMPATIENT, REFUSE], with { ticks: 2 } => 31976,
         "Done, Freed, GaveUp, Granted, Queued, Released, Unchanged, refused: Held",
         "refused: TooSoon, then: dismiss who gave up, then: hand over, then: wake";
@@ -63,12 +63,12 @@ worlds! {
 
     /// Two functions wake a waiter. After the first wake-up, the waiter starts its task and dies before its
     /// first heartbeat. The second wake-up must not pass the permit on.
-    fn a_waiter_that_is_woken_twice_and_dies_unconfirmed_keeps_its_permit_until_its_work_is_over:
+    fn a_waiter_woken_twice_that_dies_keeps_its_permit_while_it_works:
         1, [REFUSE, QUEUE], may { crashes: 1 } => 721,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake, then: wake again";
 
-    fn two_permits_are_two_and_not_three:
+    fn two_permits_are_held_by_at_most_two_runs:
         2, [REFUSE, REFUSE, REFUSE], may { losses: 1, crashes: 1 },
         with { quick_checks: true } => 38535,
         "AlreadyHeld, Done, Freed, Granted, Released, Released already, refused: Held";
@@ -77,11 +77,11 @@ worlds! {
         2, [REFUSE, REFUSE, REFUSE], may { copies: 1 } => 24429,
         "AlreadyHeld, Freed, Granted, Released, Released already, refused: Held";
 
-    fn another_capacity_counts_once_the_lock_is_idle:
+    fn permits_change_only_while_the_lock_is_idle:
         2, [REFUSE, ONE_PERMIT], may { copies: 1 } => 359,
         "AlreadyHeld, Freed, Granted, Released, Released already, refused: PermitsMismatch";
 
-    fn a_run_that_replaces_goes_first_although_the_order_to_stop_is_lost:
+    fn a_replacer_goes_first_although_its_stop_request_is_lost:
         1, [REFUSE, QUEUE, REPLACE], may { losses: 1, beats: 1 },
         with { quick_checks: true } => 86541,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
@@ -93,12 +93,12 @@ worlds! {
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: stop, then: wake, then: wake again";
 
-    fn two_that_replace_one_holder_come_one_after_the_other:
+    fn two_replacers_of_one_holder_run_one_after_the_other:
         1, [REFUSE, REPLACE, REPLACE], with { quick_checks: true } => 6322,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: stop, then: wake, then: wake again";
 
-    fn a_run_that_replaces_a_holder_and_dies_leaves_the_lock_to_others:
+    fn a_replacer_that_dies_leaves_the_lock_free:
         1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 42294,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already",
         "Unchanged, refused: Held, then: dismiss who is sent away, then: stop, then: wake",

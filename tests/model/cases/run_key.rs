@@ -12,18 +12,18 @@ const YIELDS_TICK: Plan = Plan {
 };
 
 worlds! {
-    fn a_tick_has_one_success_whatever_is_delivered_twice:
+    fn a_run_key_has_one_success_despite_double_delivery:
         2, [TICK, TICK_QUEUE, QUEUE], may { losses: 1, copies: 1 } => 116794,
         "AlreadyHeld, Freed, Granted, Released, Released already, refused: Duplicate";
 
-    fn a_tick_whose_run_died_is_tried_again:
+    fn a_run_key_whose_run_died_is_granted_again:
         2, [TICK, TICK_QUEUE, TICK_QUEUE], may { crashes: 1, timeouts: 1 },
         with { quick_checks: true } => 535264,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "refused: Duplicate, refused: Held, then: dismiss a duplicate, then: hand over",
         "then: wake";
 
-    fn a_start_that_waits_behind_its_tick_is_sent_away:
+    fn a_waiter_whose_run_key_succeeds_is_answered_duplicate:
         1, [TICK, TICK_QUEUE, QUEUE], may { losses: 1 } => 2557,
         "AlreadyHeld, Granted, Queued, Released, Released already, Unchanged",
         "refused: Duplicate, refused: Held, then: dismiss a duplicate, then: wake",

@@ -27,12 +27,12 @@ const YIELDS_TICK: Plan = Plan {
 };
 
 worlds! {
-    fn a_renewal_that_arrives_late_takes_no_lease_time_back:
+    fn a_renewal_that_arrives_late_shortens_no_lease:
         1, [HIDDEN, REFUSE], may { beats: 2, strays: 1 }, with { ticks: 4, quick_checks: true, quick_calls: true } => 185239,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed",
         "refused: Held, refused: LeaseLost";
 
-    fn a_function_that_is_slow_behind_its_clock_takes_no_lease_time_back:
+    fn a_request_long_after_its_clock_read_shortens_no_lease:
         1, [HIDDEN, REFUSE], may { beats: 2, lates: 1 }, with { ticks: 4, quick_checks: true, quick_calls: true } => 55796,
         "Done, Ended, Freed, Granted, Lost, Released, Renewed, refused: Held",
         "refused: LeaseLost";
@@ -67,12 +67,12 @@ worlds! {
         "Yielded, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";
 
-    fn waiters_that_poll_have_their_turns_by_ticket:
+    fn waiters_that_poll_are_granted_by_ticket:
         1, [POLLS, POLLS, QUEUE], may { timeouts: 1, losses: 1 }, with { quick_checks: true } => 147698,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "then: hand over, then: wake, then: wake again";
 
-    fn a_waiter_that_polls_and_dies_leaves_its_turn_to_the_next:
+    fn a_polling_waiter_that_dies_leaves_its_turn_to_the_next:
         1, [POLLS, QUEUE], may { timeouts: 1, crashes: 1 }, with { quick_checks: true } => 7170,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "then: hand over, then: wake, then: wake again";
@@ -84,7 +84,7 @@ worlds! {
         "Released already, Renewed, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
 
-    fn a_run_that_polls_and_one_that_yields_and_is_redriven_keep_apart:
+    fn a_polling_run_and_a_redriven_run_that_yielded_never_hold_together:
         1, [YIELDS, POLLS], may { redrives: 1, crashes: 1, beats: 2, leaps: 1 },
         with { quick_checks: true, quick_calls: true } => 68149,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Reinstated, Released",

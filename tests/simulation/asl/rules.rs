@@ -128,7 +128,7 @@ fn each_retrier_counts_for_itself_and_backs_off_to_its_bound() {
 }
 
 #[test]
-fn names_of_errors_cover_what_step_functions_says_they_cover() {
+fn an_error_name_covers_the_errors_that_step_functions_documents() {
     let cases = [
         ("States.ALL", "States.Timeout", true),
         ("States.ALL", "Anything", true),
@@ -184,7 +184,7 @@ fn a_redrive_shows_in_the_context_and_starts_where_the_execution_stood() {
 }
 
 #[test]
-fn what_the_interpreter_does_not_know_it_refuses() {
+fn the_interpreter_refuses_a_definition_with_an_unknown_part() {
     let unknown = [
         json!({ "Type": "Map", "End": true }),
         json!({ "Type": "Pass", "ResultPath": "$.x", "End": true }),

@@ -10,7 +10,7 @@ pub(crate) struct Audit {
     pub(crate) books: BTreeMap<LockKey, Book>,
     /// The grants that their holders have asked to release.
     pub(crate) releases: BTreeSet<(HolderId, FencingToken)>,
-    /// Run keys that an operator has made free again.
+    /// Run keys that an operator has freed.
     pub(crate) forgotten: BTreeSet<(LockKey, RunKey)>,
     /// When an operator ordered the end of the rest of each lock.
     pub(crate) cleared_rests: BTreeMap<LockKey, u64>,

@@ -186,11 +186,8 @@ pub(crate) fn finish(world: &World, lock: &LockKey) -> Verdict {
     };
     let idle_due = record.due == record.success_due();
     all_kept(&[
-        (
-            record.holders.is_empty(),
-            "somebody holds the lock for ever",
-        ),
-        (record.queue.is_empty(), "somebody waits for ever"),
+        (record.holders.is_empty(), "somebody holds the lock forever"),
+        (record.queue.is_empty(), "somebody waits forever"),
         (record.gate.mode == Mode::Open, "the lock stays closed"),
         (
             idle_due,

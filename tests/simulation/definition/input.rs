@@ -89,7 +89,7 @@ fn on_skip_is_one_of_two_words() {
 }
 
 #[test]
-fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits() {
+fn waiting_numbers_are_whole_in_range_and_need_a_waiting_policy() {
     let queue = r#"overlap "queue""#;
     let both = r#"overlap "queue" or "replace", onPaused "wait" or catchUp "once""#;
     for (field, range, needs) in [
@@ -131,7 +131,7 @@ fn the_numbers_of_a_waiting_run_are_whole_in_range_and_need_a_policy_that_waits(
 /// acquire-lock has the same rule, but cannot apply it: the first request of a run that may wait
 /// says `catchUp: none`.
 #[test]
-fn one_run_catches_up_only_where_a_pause_leaves_runs_out_or_has_them_wait() {
+fn catch_up_needs_a_pause_that_skips_runs_or_lets_them_wait() {
     let fault = r#"field catchUp is "once", but must be given only with onPaused skip or wait"#;
     for (overlap, on_paused, is_refused) in [
         (None, None, false),
@@ -160,7 +160,7 @@ fn one_run_catches_up_only_where_a_pause_leaves_runs_out_or_has_them_wait() {
 }
 
 #[test]
-fn acquire_lock_gets_what_is_not_checked_and_knows_every_field() {
+fn acquire_lock_gets_every_field_that_the_workflow_does_not_check() {
     let numbers = LockOptions::default().numbers().into_iter();
     let numbers = numbers.filter(|(field, ..)| *field != "maxQueue");
     for (field, range, _) in numbers {
@@ -207,7 +207,7 @@ fn a_number_that_the_workflow_computes_with_is_not_null() {
 }
 
 #[test]
-fn what_the_workflow_tells_acquire_lock_is_left_out() {
+fn fields_that_the_workflow_sets_itself_are_refused() {
     let own = [fields_of::<ExclusiveRunInput>(), fields_of::<LockOptions>()].concat();
     let told = fields_of::<AcquireRequest>()
         .iter()
@@ -261,7 +261,7 @@ fn a_start_time_is_a_time_at_most_a_year_away() {
 }
 
 #[test]
-fn a_run_that_starts_later_is_checked_again_and_asks_then() {
+fn a_run_with_not_before_is_checked_again_after_its_wait() {
     let fields = json!({ "notBefore": time(90_000) });
 
     let played = Play::granted(fields).works().play();

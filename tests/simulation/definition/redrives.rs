@@ -29,7 +29,7 @@ fn work_that_is_redriven_resumes_its_grant_before_it_begins_again() {
 }
 
 #[test]
-fn work_that_was_done_is_not_done_again() {
+fn a_redriven_run_does_not_repeat_work_that_succeeded() {
     let played = redriven("finished").play();
 
     let path = format!("{RESUMES} > Is Work Done > Work Was Done");
@@ -75,7 +75,7 @@ fn a_second_redrive_resumes_once_more() {
 }
 
 #[test]
-fn a_run_that_asks_after_a_redrive_has_a_grant_of_that_redrive() {
+fn a_grant_asked_for_after_a_redrive_has_the_new_redrive_count() {
     for (state, answers) in [
         ("Acquire Lock", ["hangs granted", "", ""]),
         ("Wait For Turn", ["skipped", "hangs granted", "granted"]),
@@ -139,7 +139,7 @@ fn calls_so_often(rows: &[(&str, &str, usize)]) {
 }
 
 #[test]
-fn an_error_that_a_repetition_cannot_mend_ends_its_state_at_once() {
+fn an_error_that_a_retry_cannot_fix_ends_its_state_at_once() {
     let others = [
         ("Acquire Lock", "Lockstep.LockHeld Lockstep.PermitsMismatch"),
         (
@@ -168,7 +168,7 @@ fn a_closed_lock_is_asked_for_once() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again_so_often_and_no_longer() {
+fn a_transient_error_is_retried_a_fixed_number_of_times() {
     // A function that panics fails with the name of a Rust type.
     let passing = "Lockstep.Unavailable Lockstep.Contended Lambda.Unknown alloc::string::String";
     calls_so_often(&[

@@ -33,7 +33,7 @@ fn gives_up(fields: Value, asked: &str) -> Call {
 }
 
 #[test]
-fn the_lock_is_asked_for_with_what_the_input_says_and_where_the_work_is_found() {
+fn acquire_lock_gets_the_terms_of_the_input_and_where_the_work_runs() {
     let terms = json!({
         "permits": 2, "leaseSeconds": 90, "runKey": "tick", "stalePolicy": "hold", "unknown": 1,
     });
@@ -61,7 +61,7 @@ fn the_lock_is_asked_for_with_what_the_input_says_and_where_the_work_is_found() 
 }
 
 #[test]
-fn a_run_that_may_wait_asks_first_without_and_leaves_its_place_to_the_second_question() {
+fn a_run_that_may_wait_first_asks_without_waiting() {
     let all = json!({ "maxQueue": 3, "waitSeconds": 50, "waitIntervalSeconds": 5 });
     let until = json!({ "waitUntil": 50 });
     for (overlap, fields, turn) in [
@@ -92,7 +92,7 @@ fn a_run_that_may_wait_asks_first_without_and_leaves_its_place_to_the_second_que
 }
 
 #[test]
-fn a_run_that_waits_for_a_resume_asks_first_without() {
+fn a_run_that_waits_for_a_resume_first_asks_without_waiting() {
     for (fields, more) in [
         (json!({ "onPaused": "wait" }), json!({})),
         (json!({ "catchUp": "once" }), json!({})),
@@ -174,7 +174,7 @@ fn the_task_gets_the_group_and_the_variables_of_its_grant() {
 }
 
 #[test]
-fn the_work_is_bounded_by_step_functions_only_where_its_policy_stops_it() {
+fn step_functions_times_the_work_out_only_under_terminate() {
     let (year, limit) = (31_536_000, json!(90));
     for (limit, policy, seconds) in [
         (json!(null), json!(null), year),
@@ -222,7 +222,7 @@ fn all_calls() -> Vec<Call> {
 }
 
 #[test]
-fn each_state_calls_its_own_function_for_so_many_seconds() {
+fn each_state_calls_its_function_with_its_time_limit() {
     use {Function::*, Resource::*};
     let calls = all_calls();
     for (state, resource, function, seconds) in [

@@ -30,7 +30,7 @@ fn lead(table: &str) {
 }
 
 #[test]
-fn a_run_that_has_a_permit_works_and_hands_out_what_its_task_came_to() {
+fn a_run_with_a_permit_works_and_returns_the_result_of_its_task() {
     lead(
         r#"
         {} | granted     | | | ASKS > BEGINS > RELEASES | done
@@ -64,7 +64,7 @@ fn a_run_that_waits_is_woken_confirms_its_grant_and_works() {
 }
 
 #[test]
-fn what_a_woken_run_does_depends_on_what_its_grant_is_read_as() {
+fn a_woken_run_does_what_the_answer_to_confirm_grant_says() {
     // A run that a forged SendTaskSuccess wakes has no grant, and waits on.
     lead(
         r#"
@@ -90,7 +90,7 @@ fn a_run_that_gives_up_fails_where_its_input_says_so() {
 }
 
 #[test]
-fn a_run_that_meets_one_that_is_being_stopped_waits_for_its_end_whatever_its_policy() {
+fn under_every_overlap_a_run_waits_for_the_end_of_a_stopping_run() {
     // Unless the caller asked to wait, the run fails: a retry of the caller must not succeed
     // without a run.
     lead(

@@ -104,7 +104,7 @@ fn a_task_that_is_never_started_fails_its_run_after_five_minutes() {
 }
 
 #[test]
-fn a_run_whose_lease_was_lost_meanwhile_starts_nothing() {
+fn a_run_that_lost_its_lease_before_its_task_started_starts_none() {
     let lost = "Lockstep.LeaseLost";
     let by_error = play().answers("Confirm Lease", lost);
     // Under `yield`, the heartbeat of a run without its permit is no error.
@@ -227,7 +227,7 @@ fn a_lost_lease_ends_the_work_and_is_the_error_of_the_execution() {
 }
 
 #[test]
-fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
+fn only_a_lost_lease_lets_a_heartbeat_end_the_work() {
     for (answer, seconds, least, most) in [
         // A failure of the table soon passes: a heartbeat each second.
         ("Lockstep.Unavailable", 1000, 950, 1000),
@@ -246,7 +246,7 @@ fn whatever_else_becomes_of_a_heartbeat_the_work_goes_on() {
 }
 
 #[test]
-fn heartbeats_come_less_often_the_longer_the_run_lasts_and_the_lease_is_three_of_them() {
+fn the_heartbeat_and_the_lease_grow_with_the_age_of_the_run() {
     let default: &[_] = &[300, 400, 533, 711, 900, 900];
     for (fields, granted, expected) in [
         (json!({}), (900, 300), default),

@@ -29,7 +29,7 @@ fn fails(error: &str, child: Value) -> Play {
 }
 
 #[test]
-fn the_workflow_gets_its_own_input_and_a_name_from_the_grant_and_its_output_is_the_executions() {
+fn a_workflow_gets_its_input_and_a_name_and_returns_its_output() {
     let output = json!({ "rows": [1, 2], "note": null });
     let result = json!({ "Status": "SUCCEEDED", "Output": output });
 
@@ -46,7 +46,7 @@ fn the_workflow_gets_its_own_input_and_a_name_from_the_grant_and_its_output_is_t
 }
 
 #[test]
-fn the_grant_is_added_to_the_input_under_the_field_that_is_named_for_it() {
+fn the_grant_is_added_to_the_input_under_grant_field() {
     let grant = json!({ "lock": granted()["grant"] });
     let day = json!({ "day": 7 });
     let old = json!({ "day": null, "lock": "old" });
@@ -142,7 +142,7 @@ fn a_workflow_that_was_not_started_fails_with_the_error_of_the_start() {
 
 /// DescribeExecution is eventually consistent.
 #[test]
-fn a_workflow_that_is_not_described_yet_is_not_taken_for_one_that_was_not_started() {
+fn a_workflow_that_is_not_described_yet_counts_as_started() {
     let unknown = "Sfn.ExecutionDoesNotExistException";
     for lag in [1, 4] {
         let failed = play(json!({})).answers("Run Workflow", "States.TaskFailed");
@@ -159,7 +159,7 @@ fn a_workflow_that_is_not_described_yet_is_not_taken_for_one_that_was_not_starte
 }
 
 #[test]
-fn a_workflow_that_had_ended_before_the_answer_to_its_start_counts_by_its_end() {
+fn a_workflow_that_ended_before_its_start_was_answered_counts() {
     let output = json!({ "Output": "{\"rows\":[1,2]}" });
     let exists = "StepFunctions.ExecutionAlreadyExistsException";
 
@@ -229,7 +229,7 @@ fn an_encrypted_workflow_counts_by_its_end_without_its_key() {
 }
 
 #[test]
-fn a_workflow_over_its_time_is_reported_as_stopping_unless_it_may_overrun() {
+fn a_workflow_over_its_time_is_stopping_unless_it_may_overrun() {
     for (policy, end) in [("terminate", Some(90)), ("yield", None), ("hold", None)] {
         let fields = json!({ "maxRunSeconds": 90, "stalePolicy": policy });
         let played = play(fields)
@@ -249,7 +249,7 @@ fn a_workflow_over_its_time_is_reported_as_stopping_unless_it_may_overrun() {
 }
 
 #[test]
-fn a_redrive_starts_the_workflow_under_another_name_once_the_grant_is_resumed() {
+fn a_redrive_resumes_the_grant_and_starts_the_workflow_anew() {
     let played = play(json!({}))
         .answers("Run Workflow", "hangs")
         .gives("Run Workflow", json!({ "Output": { "rows": 1 } }))

@@ -64,7 +64,7 @@ pub(crate) fn write(met: &Worlds, worlds: u64) {
 fn render(met: &Worlds, worlds: u64) -> String {
     let mut text = format!(
         "# Which options meet which events\n\n\
-         In so many of {worlds} simulated worlds (`make test-sim`) a pair of options met an event. A pair is of one run, or, for two \
+         The number of {worlds} simulated worlds (`make test-sim`) in which a pair of options met an event. A pair is of one run, or, for two \
          values of one option, of two runs at one lock.\n\
          An eviction, a redrive and an ignored SIGTERM happen to a run, the others to its lock or to everybody. `-` stands for a \
          combination that cannot occur.\n\n\

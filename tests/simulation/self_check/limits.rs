@@ -70,7 +70,7 @@ fn a_run_that_replaces_one_of_its_own_tick_is_noticed() {
 }
 
 #[test]
-fn an_alert_that_comes_again_in_one_silence_is_noticed() {
+fn a_second_alert_about_one_silence_is_noticed() {
     for (case, by, end, noticed) in [
         ("the same silence", "a", 60, true),
         ("a later silence", "a", 120, false),
@@ -105,7 +105,7 @@ fn held(scene: &Scene, holder: &HolderId, stale: StalePolicy, end: u64) -> LockR
 }
 
 #[test]
-fn a_limit_that_is_over_and_not_found_is_noticed() {
+fn an_exceeded_limit_that_no_sweep_finds_is_noticed() {
     use StalePolicy::{Hold, Terminate, Yield};
     for (case, policy, stale, noticed) in [
         ("at work", "terminate", Terminate, true),
@@ -148,7 +148,7 @@ fn a_limit_that_is_over_and_not_found_is_noticed() {
 }
 
 #[test]
-fn an_execution_that_hangs_behind_its_release_is_noticed() {
+fn an_execution_that_runs_on_after_its_release_is_noticed() {
     for (case, noticed) in [("runs on", true), ("has ended", false), ("at work", false)] {
         let scene = Scene::new();
         let holder = scene.run("a", json!({}));
@@ -170,7 +170,7 @@ fn an_execution_that_hangs_behind_its_release_is_noticed() {
 }
 
 #[test]
-fn a_lock_that_stays_open_while_nothing_can_be_learnt_is_noticed() {
+fn a_lock_that_stays_open_without_evidence_is_noticed() {
     for (case, mode, end, noticed) in [
         ("open", Mode::Open, START, true),
         ("its lease is good", Mode::Open, START + 2 * HOUR, false),

@@ -216,7 +216,7 @@ fn more_work_than_permits_is_noticed() {
 }
 
 #[test]
-fn a_permit_that_goes_on_while_the_work_of_its_run_goes_on_is_noticed() {
+fn a_permit_granted_while_its_last_work_still_runs_is_noticed() {
     let (task, own) = (Machine::exclusive_run(), Machine::own_workflow());
     for (case, machine, noticed) in [
         ("its task runs", task, true),
@@ -255,7 +255,7 @@ fn a_second_success_of_a_run_key_is_noticed() {
 }
 
 #[test]
-fn an_end_that_the_work_did_not_come_to_is_noticed() {
+fn a_recorded_outcome_that_differs_from_the_work_is_noticed() {
     for (said, succeeded, noticed) in [
         (true, false, true),
         (true, true, false),
@@ -341,7 +341,7 @@ fn a_run_that_waits_beside_a_free_permit_is_noticed() {
 }
 
 #[test]
-fn what_is_left_of_a_waiter_is_noticed() {
+fn a_side_item_left_by_a_waiter_is_noticed() {
     let scene = Scene::new();
     let holder = scene.run("a", json!({ "overlap": "queue" }));
     assert_eq!(witness::at_rest(&scene.world, &scene.lock), Ok(()));

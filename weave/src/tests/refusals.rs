@@ -138,7 +138,7 @@ fn what_create_state_machine_refuses_is_not_woven() {
 }
 
 #[test]
-fn what_is_yaml_and_no_json_is_refused_where_json_begins() {
+fn yaml_that_begins_like_json_but_is_not_json_is_refused() {
     for value in ["'x'", "0x1F", "NaN", "yes # no", "[1,]"] {
         let text = format!(
             r#"{{"StartAt": "A", "States": {{"A": {{"Type": "Pass", "Result": {value}, "End": true}}}}}}"#
@@ -236,7 +236,7 @@ fn an_option_that_breaks_its_rule_is_refused_by_the_name_of_its_flag() {
 }
 
 #[test]
-fn times_of_a_wait_have_ranges() {
+fn a_wait_time_outside_its_range_is_refused() {
     let seconds = "a whole number of seconds from";
     let overlap = Some(Overlap::Queue);
     let waits = [

@@ -7,7 +7,7 @@ pub(in crate::agent) const OPEN_MAX: usize = 1_000;
 
 /// Why a job cannot begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::agent) enum NoRoom {
+pub(in crate::agent) enum BeginRefused {
     /// The limit on open jobs is reached.
     Full,
     /// The agent is stopping.
@@ -30,13 +30,13 @@ impl Capacity {
     /// call [`Self::begin_finished`] or [`Self::add_unconfirmed`] after that.
     ///
     /// # Errors
-    /// [`NoRoom`].
-    pub(super) fn reserve(&mut self, open: usize) -> Result<(), NoRoom> {
+    /// [`BeginRefused`].
+    pub(super) fn reserve(&mut self, open: usize) -> Result<(), BeginRefused> {
         if self.is_stopping {
-            return Err(NoRoom::Stopping);
+            return Err(BeginRefused::Stopping);
         }
         if open + self.beginning + self.unconfirmed.len() >= OPEN_MAX {
-            return Err(NoRoom::Full);
+            return Err(BeginRefused::Full);
         }
         self.beginning += 1;
         Ok(())

@@ -106,7 +106,7 @@ fn new_progress_is_written_at_once_and_old_progress_is_not() {
 }
 
 #[test]
-fn a_job_without_a_beat_is_lost_before_its_lease_ends_and_counts_until_then() {
+fn a_job_without_a_beat_is_lost_before_its_lease_ends() {
     let (mut registry, guard) = registry();
 
     let counts = [STOP - 1, STOP, END - 1].map(|millis| lost(&mut registry, millis).len());
@@ -148,7 +148,7 @@ fn a_renewal_moves_the_end_and_a_late_or_older_one_does_not() {
 }
 
 #[test]
-fn a_job_past_its_max_run_or_without_a_change_of_progress_is_lost_despite_its_beats() {
+fn a_job_that_exceeds_a_time_limit_is_lost_although_it_beats() {
     let (max_run, no_progress) = (Duration::from_secs(30), Duration::from_secs(20));
     let (mut long, _) = limited(Some(max_run), None);
     let (mut stuck, _) = limited(None, Some(no_progress));
@@ -207,7 +207,10 @@ fn jobs_that_are_being_begun_count_towards_the_limit() {
     let full = registry.reserve();
     registry.capacity.begin_finished();
 
-    assert_eq!((full, registry.reserve()), (Err(NoRoom::Full), Ok(())));
+    assert_eq!(
+        (full, registry.reserve()),
+        (Err(BeginRefused::Full), Ok(()))
+    );
 }
 
 #[test]
@@ -229,7 +232,7 @@ fn a_stopping_agent_begins_no_job_and_waits_for_those_being_begun() {
 
     registry.capacity.stop();
 
-    assert_eq!(registry.reserve(), Err(NoRoom::Stopping));
+    assert_eq!(registry.reserve(), Err(BeginRefused::Stopping));
     assert!(!registry.capacity.is_settled());
     registry.capacity.begin_finished();
     assert!(registry.capacity.is_settled());
@@ -245,7 +248,10 @@ fn an_unconfirmed_grant_counts_towards_the_limit() {
     registry.capacity.remove_unconfirmed("h");
 
     assert_eq!(unconfirmed, [true, false]);
-    assert_eq!((full, registry.reserve()), (Err(NoRoom::Full), Ok(())));
+    assert_eq!(
+        (full, registry.reserve()),
+        (Err(BeginRefused::Full), Ok(()))
+    );
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl<P: Ports + 'static> Service<P> {
             .await
         {
             Ok(HeartbeatResponse::Renewed { expires_at, .. }) => {
-                let expires_at = self.locks.by_this_machine(expires_at);
+                let expires_at = self.locks.on_this_machines_clock(expires_at);
                 let mut registry = self.registry();
                 match registry.renewed(id, (sent, expires_at.clone()), progress) {
                     Some(Phase::Open) => Ok(Beaten { expires_at }),

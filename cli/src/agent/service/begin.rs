@@ -110,7 +110,7 @@ impl<P: Ports + 'static> Service<P> {
             let message = "the lock table answered when the lease was almost over; its permit is being released: retry";
             return Err(ApiError::unavailable(message));
         }
-        let expires_at = self.locks.by_this_machine(permit.expires_at.clone());
+        let expires_at = self.locks.on_this_machines_clock(permit.expires_at.clone());
         let held = Held::acquired(permit, times, sent);
         let (name, guard) = (request.name.clone(), prepared.in_flight);
         let job = Job::begun(name, held, expires_at, guard)

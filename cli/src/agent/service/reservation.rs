@@ -1,12 +1,12 @@
 //! Guards for the capacity that a job takes up before it is open.
 
 use super::Service;
-use crate::agent::registry::NoRoom;
+use crate::agent::registry::BeginRefused;
 use lockstep::service::Ports;
 use std::sync::Arc;
 
 /// Capacity for a job that is being begun. A drop releases it, also if the begin panics or is cancelled.
-/// Without that, a stopping agent would wait for ever.
+/// Without that, a stopping agent would wait forever.
 #[must_use = "a drop releases the capacity"]
 pub(super) struct Reservation<P: Ports + 'static> {
     service: Arc<Service<P>>,
@@ -25,8 +25,8 @@ impl<P: Ports + 'static> Reservation<P> {
     /// Reserves capacity in the registry of `service`.
     ///
     /// # Errors
-    /// [`NoRoom`].
-    pub(super) fn reserve(service: &Arc<Service<P>>) -> Result<Self, NoRoom> {
+    /// [`BeginRefused`].
+    pub(super) fn reserve(service: &Arc<Service<P>>) -> Result<Self, BeginRefused> {
         service.registry().reserve()?;
         Ok(Self {
             service: Arc::clone(service),

@@ -32,7 +32,7 @@ fn reopened(path: &Path) -> (List<u32>, u64) {
 }
 
 #[test]
-fn what_was_kept_is_known_when_the_file_is_opened_again() {
+fn pages_that_were_kept_are_known_after_a_restart() {
     let path = file("kept");
     let (mut journal, begun) = Journal::open(&path, &question(), 7).unwrap();
     journal

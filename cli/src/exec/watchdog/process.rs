@@ -69,7 +69,7 @@ pub(in crate::exec) fn watch() -> Exit {
                 %group,
                 "the lease was not renewed before its deadline; killing the command"
             );
-            dying.push(Dying::begin(descendants));
+            dying.push(KilledCommand::begin(descendants));
         }
         kill_remaining(&mut dying);
         if !deadlines.0.is_empty() && listed + LIST_EVERY <= now {
@@ -87,7 +87,7 @@ pub(in crate::exec) fn watch() -> Exit {
             %group,
             "the process that guards the command has ended; killing the command"
         );
-        dying.push(Dying::begin(descendants));
+        dying.push(KilledCommand::begin(descendants));
     }
     // This process must not end before the commands have, because nothing else would kill them.
     while !dying.is_empty() {
@@ -146,14 +146,14 @@ fn readable(orders: &Stdin, wait: u64) -> bool {
 ///
 /// Its processes are listed again and again until none is left, because a process may fork while it is being
 /// killed.
-struct Dying {
+struct KilledCommand {
     descendants: Descendants,
     until: Instant,
     /// Number of empty lists in a row.
     empty: u32,
 }
 
-impl Dying {
+impl KilledCommand {
     fn begin(descendants: Descendants) -> Self {
         killpg(descendants.group(), Signal::SIGKILL).ok();
         let until = Instant::now() + GONE_WITHIN;
@@ -167,7 +167,7 @@ impl Dying {
 
 /// Kills the remaining processes of the commands, and removes each command that has ended, or that has not
 /// ended within [`GONE_WITHIN`].
-fn kill_remaining(dying: &mut Vec<Dying>) {
+fn kill_remaining(dying: &mut Vec<KilledCommand>) {
     if dying.is_empty() {
         return;
     }

@@ -22,7 +22,7 @@ const SHOWN_MAX: usize = 100;
 const SWEPT_AFTER: Seconds = Seconds::of(300);
 
 /// Checks the locks that view lists.
-pub(super) async fn of_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
+pub(super) async fn check_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
     let checked = async {
         let view = Function::of_stack(sdk, stack, Surface::View)?;
         let locks = all(&view, json!({ "act": "list" }), "locks", u32::MAX).await?;
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_needs_a_person_if_it_is_frozen_its_holder_is_dead_or_work_has_no_permit() {
+    fn doctor_names_locks_that_are_frozen_dead_or_without_permit() {
         let next = |action: &str, mut holder: Value| {
             holder["next"] = json!({ "action": action });
             json!({ "holders": [holder] })

@@ -53,7 +53,7 @@ impl Ahead {
 
     /// Creates a provider that provides `first` until they expire, and asks `ended` for others only after
     /// that.
-    pub(super) fn to_the_end_of(first: Credentials, ended: SharedCredentialsProvider) -> Self {
+    pub(super) fn until_expiry(first: Credentials, ended: SharedCredentialsProvider) -> Self {
         let by = UNUSED;
         Self {
             by,
@@ -215,7 +215,7 @@ mod tests {
         };
         for (good_for, name, loads) in [(60, "first", 0), (1, "1", 1)] {
             let first = named("first", good_for);
-            let ahead = Ahead::to_the_end_of(first, SharedCredentialsProvider::new(then.clone()));
+            let ahead = Ahead::until_expiry(first, SharedCredentialsProvider::new(then.clone()));
 
             assert_eq!(asked(&ahead, 2).await, [name, name]);
             assert_eq!(then.loads.load(Ordering::Relaxed), loads, "{good_for}");

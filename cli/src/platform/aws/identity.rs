@@ -21,7 +21,7 @@ const TOKENS: [&str; 2] = ["AWS_SESSION_TOKEN", "aws_session_token"];
 /// The variable that chooses a profile for the AWS CLI, which does not document it any more. The SDKs do not
 /// read it (<https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-envvars.html>,
 /// <https://github.com/boto/botocore/issues/1725>).
-const OLD_CHOICE: &str = "AWS_DEFAULT_PROFILE";
+const CLI_ONLY_PROFILE_VARIABLE: &str = "AWS_DEFAULT_PROFILE";
 
 /// The variables of a web identity. The variable with the role alone names no identity.
 const WEB_IDENTITY: [&str; 2] = ["AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"];
@@ -61,11 +61,11 @@ pub(super) fn has_keys() -> Result<bool, String> {
 /// # Errors
 /// Names the profile and the setting, or the variable.
 pub(super) fn check(profiles: &Profiles) -> Result<(), String> {
-    if let Some(name) = variable(OLD_CHOICE).filter(|name| name != profiles.name())
+    if let Some(name) = variable(CLI_ONLY_PROFILE_VARIABLE).filter(|name| name != profiles.name())
         && !Profiles::is_chosen()
     {
         return Err(format!(
-            "{OLD_CHOICE} is {name:?}, but only AWS_PROFILE chooses a profile: set AWS_PROFILE, or unset {OLD_CHOICE}"
+            "{CLI_ONLY_PROFILE_VARIABLE} is {name:?}, but only AWS_PROFILE chooses a profile: set AWS_PROFILE, or unset {CLI_ONLY_PROFILE_VARIABLE}"
         ));
     }
     let chain = profiles.chain();

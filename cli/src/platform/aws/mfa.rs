@@ -23,7 +23,7 @@ use lockstep::clock::{Clock, SystemClock};
 
 /// Returns the profiles whose roles this module assumes: from the chosen one to the last that has an
 /// `mfa_serial`.
-pub(super) fn asked_for<'a, 'b>(chain: &'b [&'a Profile]) -> &'b [&'a Profile] {
+pub(super) fn roles_to_assume<'a, 'b>(chain: &'b [&'a Profile]) -> &'b [&'a Profile] {
     let mut places = 0..chain.len();
     let last = places.rfind(|place| {
         let profile = chain[*place];
@@ -222,7 +222,7 @@ source_profile = keys-and-role
             let profiles = profiles(CONFIG, chosen).await;
             let chain = profiles.chain();
 
-            let asked: Vec<_> = asked_for(&chain)
+            let asked: Vec<_> = roles_to_assume(&chain)
                 .iter()
                 .map(|profile| profile.name())
                 .collect();

@@ -142,7 +142,7 @@ fn place((name, default): (&str, &str)) -> String {
 }
 
 /// Returns the text of a file; empty if there is no file. A default file in a folder that cannot be searched
-/// counts as none, because a container may run as a user who has no home.
+/// counts as no home, because a container may run as a user who has no home.
 fn text(file: (&str, &str)) -> Result<String, String> {
     let place = place(file);
     let path = match (place.strip_prefix("~/"), variable("HOME")) {

@@ -140,7 +140,7 @@ async fn a_renewal_that_is_refused_does_not_end_the_work_and_is_tried_again() {
 }
 
 #[test]
-fn handles_go_between_threads() {
+fn protection_can_be_shared_between_threads() {
     fn go_between_threads<T: Send + Sync>() {}
 
     go_between_threads::<Protection>();
@@ -169,7 +169,7 @@ async fn required_work_waits_while_refusals_are_temporary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn required_work_waits_30_seconds_or_a_quarter_of_its_lease_and_then_makes_no_call() {
+async fn required_work_is_refused_after_30_seconds_or_a_quarter_of_its_lease() {
     // A call during a blocked deployment is repeated after 5, 15 and 25 s.
     for (lease, waits, calls) in [(3_600, 30, 4), (80, 20, 3), (8, 2, 1)] {
         let agent = FakeAgent::refusing([Reason::DeploymentBlocked; 99]);
@@ -194,7 +194,7 @@ async fn required_work_is_refused_when_no_answer_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn best_effort_work_starts_after_the_first_answer_even_if_it_is_a_refusal() {
+async fn best_effort_work_starts_although_protection_is_refused() {
     use Reason::{AccessDenied, DeploymentBlocked, TaskNotValid};
     for reason in [TaskNotValid, AccessDenied, DeploymentBlocked] {
         let (work, waited) = FakeAgent::refusing([reason; 9])
@@ -206,7 +206,7 @@ async fn best_effort_work_starts_after_the_first_answer_even_if_it_is_a_refusal(
 }
 
 #[tokio::test(start_paused = true)]
-async fn best_effort_work_waits_three_seconds_for_an_answer_and_clears_late_protection() {
+async fn best_effort_work_waits_three_seconds_and_clears_late_protection() {
     let agent = FakeAgent::slow(5);
 
     let (work, waited) = agent.begin(Mode::BestEffort).await;

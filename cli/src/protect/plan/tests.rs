@@ -65,9 +65,9 @@ fn play(script: &str) -> Plan {
 
 /// Plays the steps of `script`. Each has a time in seconds, and then one of:
 /// - `begin`, `end` of the last work, `end one` of several, `close`;
-/// - an answer to the latest call or to `#number`: `Protected` for so many seconds, `Cleared` or a
+/// - an answer to the latest call or to `#number`: `Protected` for a number of seconds, `Cleared` or a
 ///   reason, with its event behind `->`; without an open call, the one that is due is made;
-/// - the expected next step: `set` so many minutes, `clear`, or the other variants of [`PlanStep`];
+/// - the expected next step: `set` with a number of minutes, `clear`, or the other variants of [`PlanStep`];
 /// - `is` with the expected standing, `settled` or `unsettled`.
 fn play_on(plan: &mut Plan, script: &str) {
     let mut call = None;
@@ -138,7 +138,7 @@ fn the_first_work_protects_the_second_does_not_the_last_one_clears() {
 }
 
 #[test]
-fn protection_lasts_for_the_lease_in_whole_minutes_within_the_limits_of_ecs() {
+fn protection_lasts_for_the_lease_in_whole_minutes() {
     let leases = [10.0, 60.0, 60.001, 3_600.0, 172_801.0].map(at);
     for (lease, minutes) in leases.into_iter().zip([1, 1, 2, 60, 2_880]) {
         let mut plan = Plan::new(lease);
@@ -147,12 +147,12 @@ fn protection_lasts_for_the_lease_in_whole_minutes_within_the_limits_of_ecs() {
 }
 
 #[test]
-fn protection_is_renewed_at_four_fifths_of_the_time_from_the_answer_to_its_date() {
+fn protection_is_renewed_at_four_fifths_of_its_time() {
     play("0 begin, 0 set 1, 4 Protected 50, 4 Wait(44s), 44 Protected 60 -> Renewed, 44 Wait(92s)");
 }
 
 #[test]
-fn a_date_that_is_missing_past_or_later_than_requested_counts_as_the_requested_one() {
+fn a_missing_past_or_late_date_counts_as_the_requested_one() {
     for left in ["", "0", "7200"] {
         play(&format!("0 begin, 0 Protected {left}, 0 Wait(48s)"));
     }
@@ -192,7 +192,7 @@ fn an_answer_to_an_older_call_is_ignored() {
 }
 
 #[test]
-fn work_that_begins_while_protection_is_being_cleared_protects_again_after_the_answer() {
+fn work_that_begins_during_clearing_sets_protection_after_the_answer() {
     play_protected(
         "10 end, 10 clear, 10.1 begin, 10.1 Wait(60s), 10.1 is Asking, 10.2 Cleared #2, \
          10.2 set 1, 10.3 Protected 60 #3 -> Protected",
@@ -200,12 +200,12 @@ fn work_that_begins_while_protection_is_being_cleared_protects_again_after_the_a
 }
 
 #[test]
-fn work_that_ends_while_protection_is_being_set_clears_it_after_the_answer() {
+fn work_that_ends_during_the_request_clears_protection_after_it() {
     play("0 begin, 0 set 1, 0.1 end, 0.1 Nothing, 0.1 unsettled, 0.2 Protected 60, 0.2 clear");
 }
 
 #[test]
-fn a_call_whose_outcome_is_open_is_cleared_when_the_work_ends_a_refused_one_is_not() {
+fn only_a_call_whose_outcome_is_unknown_is_cleared_with_its_work() {
     for reason in ["NoAnswer", "RequestCanceled", "ServerError", "Unreadable"] {
         play(&format!("0 begin, 0 {reason}, 0.5 end, 0.5 clear"));
     }
@@ -215,7 +215,7 @@ fn a_call_whose_outcome_is_open_is_cleared_when_the_work_ends_a_refused_one_is_n
 }
 
 #[test]
-fn clearing_that_fails_is_tried_four_times_then_left_to_expire_and_logged() {
+fn clearing_is_tried_four_times_and_then_left_to_expire() {
     play_protected(
         "10 end, 10 unsettled, 10 Throttled -> Nothing, 11 unsettled, 11 Throttled -> Nothing, \
          13 unsettled, 13 Throttled -> Nothing, 17 unsettled, 17 Throttled -> LeftToExpire, \
@@ -224,19 +224,19 @@ fn clearing_that_fails_is_tried_four_times_then_left_to_expire_and_logged() {
 }
 
 #[test]
-fn work_that_begins_after_protection_was_left_to_expire_is_protected_and_clears_it() {
+fn work_after_an_expired_clearing_is_protected_and_clears_it() {
     play_protected(
         "10 end, 10 AccessDenied, 20 begin, 20 is Protected, 20 Wait(48s), 30 end, 30 clear",
     );
 }
 
 #[test]
-fn clearing_whose_outcome_is_open_leaves_new_work_unprotected_until_it_is_set_again() {
+fn after_clearing_without_an_answer_new_work_sets_protection_again() {
     play_protected("10 end, 10 clear, 10.1 begin, 24 NoAnswer, 24 is Asking, 24 set 1");
 }
 
 #[test]
-fn closing_clears_while_work_is_in_flight_and_sets_no_protection_afterwards() {
+fn closing_clears_protection_and_sets_none_afterwards() {
     let plan = play_protected("5 close, 5 clear, 5.1 Cleared, 6 begin, 6 Nothing");
 
     let ProtectionState::Stopped(refusal) = plan.standing(at(6.0)) else {
@@ -246,7 +246,7 @@ fn closing_clears_while_work_is_in_flight_and_sets_no_protection_afterwards() {
 }
 
 #[test]
-fn temporary_refusals_are_retried_after_doubling_waits_up_to_a_quarter_of_the_lease() {
+fn waits_after_temporary_refusals_double_up_to_a_quarter_of_the_lease() {
     let script = "0 begin, 0 $, 0 Wait(1s), 1 $, 1 Wait(3s), 3 $, 3 Wait(7s), 7 $, 7 Wait(15s), \
                   15 $, 15 Wait(30s), 30 $, 30 Wait(45s), 45 set 1";
     for reason in "Throttled RequestCanceled ServerError Unreachable NoAnswer Unreadable".split(' ')
@@ -282,7 +282,7 @@ fn a_task_of_no_service_is_never_retried_and_logged_once() {
 }
 
 #[test]
-fn what_only_an_operator_can_change_is_retried_by_the_next_work_and_logged_once() {
+fn a_lasting_refusal_is_retried_by_the_next_work_and_logged_once() {
     let script = "0 begin, 0 $ -> Refused, 600 Nothing, 600 is Stopped $, 600 begin, \
                   600 is Asking, 600 $ -> Nothing";
     for reason in ["AccessDenied", "Rejected", "Gone"] {

@@ -39,25 +39,25 @@ fn hidden(seconds: u64) -> Disposition {
 }
 
 #[test]
-fn a_grant_starts_the_command_whether_an_earlier_response_was_lost_or_not() {
+fn a_grant_starts_the_command_also_after_a_lost_response() {
     for answer in [AcquireResponse::Granted, AcquireResponse::AlreadyHeld] {
-        let next = after_answer(answer(granted()), 1, &DELAYS);
+        let next = decide_on_response(answer(granted()), 1, &DELAYS);
 
         assert_eq!(next, LockDecision::Start(Box::new(granted())));
     }
 }
 
 #[test]
-fn only_a_success_deletes_a_duplicate_and_one_in_flight_is_hidden_ever_longer() {
+fn a_duplicate_is_deleted_after_a_success_and_hidden_before_it() {
     let skip = |disposition| LockDecision::Skip {
         disposition,
         why: "duplicate".into(),
     };
 
-    let succeeded = after_answer(duplicate(Some("2026-03-01T06:00:09Z")), 3, &DELAYS);
+    let succeeded = decide_on_response(duplicate(Some("2026-03-01T06:00:09Z")), 3, &DELAYS);
     assert_eq!(succeeded, skip(Disposition::Delete));
     for (count, seconds) in zip([1, 2, 3, 12, u32::MAX], [60, 120, 240, 42_900, 42_900]) {
-        let next = after_answer(duplicate(None), count, &DELAYS);
+        let next = decide_on_response(duplicate(None), count, &DELAYS);
         assert_eq!(next, skip(hidden(seconds)), "{count}");
     }
 }
@@ -75,7 +75,7 @@ fn a_full_lock_hides_the_message() {
         message: "full".into(),
     });
 
-    let next = after_answer(full, 1, &DELAYS);
+    let next = decide_on_response(full, 1, &DELAYS);
 
     let (disposition, why) = (hidden(60), "full".into());
     assert_eq!(next, LockDecision::Skip { disposition, why });
@@ -93,7 +93,7 @@ fn a_failure_is_hidden_for_a_time_that_doubles_up_to_the_longest() {
 }
 
 #[test]
-fn a_deferred_message_is_hidden_for_four_times_as_long_at_each_receive_up_to_an_hour() {
+fn the_delay_of_a_deferred_message_grows_fourfold_up_to_an_hour() {
     let bounds = zip(
         [15, 15, 60, 240, 960, 3_600, 3_600],
         [12, 12, 45, 180, 720, 2_700, 2_700],
@@ -114,7 +114,7 @@ fn a_worker_that_shuts_down_gives_a_deferred_message_back_at_once() {
 }
 
 #[test]
-fn a_failure_of_half_an_hour_moves_no_message_with_one_of_five_receives_left_to_the_dead_letters() {
+fn a_deferred_message_with_one_of_five_receives_left_lasts_30_minutes() {
     for first in 1..=5 {
         // SQS moves a message to the dead-letter queue at its sixth receive.
         let hidden = (first..=5).map(|count| match deferred(count, 1.0, false) {
@@ -141,7 +141,7 @@ fn a_failure_is_hidden_for_whole_seconds_and_never_given_back_at_once() {
 }
 
 #[test]
-fn only_the_message_of_a_command_that_finished_with_exit_code_0_is_deleted() {
+fn only_exit_code_0_deletes_the_message() {
     use ReleaseOutcome::{Failed, Succeeded};
     use StopCause::{LeaseLost, TimedOut};
     let signal = Some(StopCause::Signal(Signal::SIGTERM));
@@ -159,7 +159,7 @@ fn only_the_message_of_a_command_that_finished_with_exit_code_0_is_deleted() {
         (good, signal, given_back),
         (killed, signal, given_back),
     ] {
-        let actual = after_end(end, cause, Duration::from_secs(5));
+        let actual = decide_on_end(end, cause, Duration::from_secs(5));
         assert_eq!(actual, expected, "{end:?} {cause:?}");
     }
 }

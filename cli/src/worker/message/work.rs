@@ -11,7 +11,7 @@ use crate::exec::{ChildExit, GuardedCommand, Spec};
 use crate::lease::held::Held;
 use crate::lease::renewer::LeaseRenewer;
 use crate::platform::clock::Instant;
-use crate::worker::decide::{Disposition, Kind, after_end};
+use crate::worker::decide::{Disposition, Kind, decide_on_end};
 use crate::worker::extend::extend;
 use crate::worker::poll::HealthSignal;
 use crate::worker::queue::{Message, Queue};
@@ -84,7 +84,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         let end = command.end(idle.is_some()).await;
         drop(idle);
         let took = Duration::from_millis(Instant::now().millis().saturating_sub(begun.millis()));
-        let (outcome, disposition, kind) = after_end(end, cause, self.backoff(message));
+        let (outcome, disposition, kind) = decide_on_end(end, cause, self.backoff(message));
         log_end(&message.id, took, kind, (end, cause), disposition);
         let by = if shutdown.is_stopping() {
             // The container has to end within its `stopTimeout`. If the release fails, the lock is free when

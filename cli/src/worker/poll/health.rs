@@ -56,7 +56,7 @@ mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
     #[tokio::test]
-    async fn a_signal_is_sent_once_and_is_unknown_if_it_is_dropped_or_its_task_panics() {
+    async fn a_dropped_signal_or_a_panic_is_sent_once_as_unknown() {
         let (sender, mut receiver) = unbounded_channel();
         let [ok, failing, dropped, panics] = [(); 4].map(|()| HealthSignal::new(&sender));
 

@@ -205,7 +205,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn a_receive_requests_as_many_messages_as_there_is_room_for_and_ten_at_most() {
+async fn a_receive_requests_at_most_ten_messages_and_what_fits() {
     let scene = begin(12, [(9, "m")]);
 
     assert_eq!(scene.receives(2).await, [10, 3]);
@@ -271,7 +271,7 @@ async fn a_missing_queue_ends_the_worker_only_before_its_first_answer() {
 }
 
 #[tokio::test]
-async fn commands_may_finish_after_the_signal_and_messages_that_arrive_late_are_given_back() {
+async fn after_the_signal_commands_finish_and_late_messages_are_given_back() {
     let scene = begin(2, [(1, "early")]);
     scene.receives(2).await;
 
@@ -290,7 +290,7 @@ async fn commands_may_finish_after_the_signal_and_messages_that_arrive_late_are_
 }
 
 #[tokio::test]
-async fn commands_that_do_not_finish_are_stopped_within_the_grace_without_waiting_for_a_receive() {
+async fn commands_are_stopped_within_the_grace_even_during_a_receive() {
     let scene = begin(2, [(1, "slow")]);
     scene.receives(2).await;
 
@@ -376,7 +376,7 @@ async fn half_open(id: &str) -> Scene {
 }
 
 #[tokio::test]
-async fn a_half_open_breaker_receives_nothing_more_until_the_health_signal_of_its_message() {
+async fn a_half_open_breaker_waits_for_the_health_signal_of_its_message() {
     let scene = half_open("slow failing").await;
     scene.settled().await;
     let undecided = scene.asked();
@@ -388,7 +388,7 @@ async fn a_half_open_breaker_receives_nothing_more_until_the_health_signal_of_it
 }
 
 #[tokio::test]
-async fn only_a_message_whose_work_begins_closes_the_breaker_and_before_it_is_done() {
+async fn a_message_closes_the_breaker_when_its_work_begins() {
     for (id, next) in [("good", 2), ("malformed", 1), ("panic", 1)] {
         let scene = half_open(id).await;
 

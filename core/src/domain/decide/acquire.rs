@@ -19,7 +19,7 @@
 
 mod replace;
 
-use self::replace::{parent_of, replace, replace_on};
+use self::replace::{parent_of, repeat_replace, replace};
 use super::builder::TransitionBuilder;
 use crate::domain::fast_path::enqueue;
 use crate::domain::{
@@ -72,7 +72,7 @@ pub(super) fn decide(
         });
     }
     if let Some(id) = waits_as {
-        return Ok(wait_on(&record, seen, acquire, &id, now));
+        return Ok(repeat_wait(&record, seen, acquire, &id, now));
     }
     // If runs wait, a free permit belongs to the first waiter, which gets it by a hand-over. No run
     // overtakes the queue.
@@ -201,7 +201,7 @@ fn held_already(
 }
 
 /// Decides on a repeated request of a waiter: it keeps its place, is granted a permit, or gives up.
-fn wait_on(
+fn repeat_wait(
     record: &LockRecord,
     seen: &Snapshot,
     acquire: &Acquire,
@@ -231,7 +231,7 @@ fn wait_on(
         transition.effects.push(Effect::HandOver);
     }
     if acquire.when_full == WhenFull::Replace && !record.has_room() {
-        return replace_on(record, seen, acquire, id, transition, now);
+        return repeat_replace(record, seen, acquire, id, transition, now);
     }
     transition
 }

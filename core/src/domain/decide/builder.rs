@@ -132,7 +132,7 @@ impl<'a> TransitionBuilder<'a> {
     /// side item has changed since it was read as `seen`.
     pub(super) fn leave_queue(&mut self, id: &WaiterId, seen: Option<&Waiter>) {
         self.next.queue.remove(id);
-        self.spare_replaced_by(id);
+        self.withdraw_replacement_by(id);
         self.waiter = Some(WaiterDrop {
             id: id.clone(),
             task_token: seen.map(|waiter| waiter.task_token.clone()),
@@ -145,7 +145,7 @@ impl<'a> TransitionBuilder<'a> {
     ///
     /// A holder is stopped only for a run that still waits. A committed stop continues, because the
     /// holder's heartbeats are already refused.
-    fn spare_replaced_by(&mut self, id: &WaiterId) {
+    fn withdraw_replacement_by(&mut self, id: &WaiterId) {
         for (holder, lease) in &mut self.next.holders {
             let by_this = lease.exit.replaced_by.as_ref().map(WaiterId::of).as_ref() == Some(id);
             if by_this && !lease.exit.is_committed() {
@@ -197,14 +197,14 @@ impl<'a> TransitionBuilder<'a> {
             }
             // The run before has to end first: then it is known whether the waiter's run key is taken,
             // and the waiter's own name is free.
-            Some(waiter) if self.next.awaited_by(&waiter.terms).is_some() => return,
+            Some(waiter) if self.next.holder_to_wait_for(&waiter.terms).is_some() => return,
             // This write ends an earlier grant of the waiter itself. It cannot also make a new grant for
             // the same holder.
             Some(waiter) if self.before.holders.contains_key(&waiter.terms.holder) => {
                 self.effects.push(Effect::HandOver);
                 return;
             }
-            Some(waiter) => match self.why_not(seen, waiter, now) {
+            Some(waiter) => match self.dismissal_of(seen, waiter, now) {
                 Some(why) => {
                     self.effects.push(Effect::Dismiss(waiter.clone(), why));
                     self.leave_queue(&id, item);
@@ -241,7 +241,7 @@ impl<'a> TransitionBuilder<'a> {
 
     /// Returns why the first waiter is dismissed; `None` if it is granted the permit. Another run may
     /// have taken the waiter's run key, or succeeded with it, since the waiter joined.
-    fn why_not(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
+    fn dismissal_of(&self, seen: &Snapshot, waiter: &Waiter, now: Timestamp) -> Option<Dismissal> {
         if waiter.has_given_up(now) {
             return Some(Dismissal::GaveUp);
         }

@@ -72,7 +72,7 @@ fn suspect(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked 
 
 /// Marks a holder as ending: its work is being stopped.
 fn ending(lease: &Lease, seen: Option<LeaseVersion>, now: Timestamp) -> Marked {
-    if is_void(seen, lease) {
+    if is_evidence_void(seen, lease) {
         return Marked::Void;
     }
     match lease.exit.ending {
@@ -115,7 +115,7 @@ fn evict(lease: &Lease, audit: &AuditNote, seen: Option<LeaseVersion>, now: Time
     if lease.exit.evicted().is_some() {
         return Marked::Already;
     }
-    if is_void(seen, lease) {
+    if is_evidence_void(seen, lease) {
         return Marked::Void;
     }
     let cause = EndingCause::Evicted(audit.signed());
@@ -130,7 +130,7 @@ fn is_same(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
 
 /// Returns whether the evidence that was gathered under `seen` is void, because the lease was renewed or
 /// the execution was redriven since. A mark as ending that another check has set since does not void it.
-fn is_void(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
+fn is_evidence_void(seen: Option<LeaseVersion>, lease: &Lease) -> bool {
     let ending = lease.exit.ending.is_some();
     seen.is_some_and(|seen| LeaseVersion { ending, ..seen } != lease.version())
 }

@@ -111,7 +111,7 @@ pub(super) fn open(
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {
         let freezes = lease.stale != StalePolicy::Yield;
-        let silent = freezes && lease.is_silent(now) || now >= lease.hidden_until();
+        let silent = freezes && lease.is_silent(now) || now >= lease.freezes_without_evidence_at();
         let spent = freezes && lease.is_spent(now).is_some();
         let restarted = lease.restarted(Restart::Excused, now);
         if silent {

@@ -73,7 +73,7 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
         .record
         .as_ref()
         .and_then(|r| r.lease(&freeze.holder, freeze.token));
-    let unread = |lease: &Lease| now >= lease.hidden_until();
+    let unread = |lease: &Lease| now >= lease.freezes_without_evidence_at();
     let stale = lease.filter(|lease| lease.staleness(now).is_some() || unread(lease));
     let (Some(record), Some(lease)) = (&seen.record, stale) else {
         return Transition::unchanged(Outcome::Unchanged);
@@ -110,7 +110,7 @@ pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
     let Some(run) = seen.runs.get(&id).cloned().or(begun) else {
         return nothing;
     };
-    if !is_news(run.task.as_ref(), &note.task) {
+    if !is_newer_task(run.task.as_ref(), &note.task) {
         return nothing;
     }
     // The guard fails if another call has written an end, or a new end, since the entry was read: that
@@ -131,6 +131,6 @@ pub(super) fn note_task(seen: &Snapshot, note: &NoteTask) -> Transition {
 
 /// Returns whether `seen` is to be recorded: it is another task, or a later version of the same task.
 /// Events may arrive twice and out of order.
-fn is_news(known: Option<&TaskEnd>, seen: &TaskEnd) -> bool {
+fn is_newer_task(known: Option<&TaskEnd>, seen: &TaskEnd) -> bool {
     known.is_none_or(|known| known.arn != seen.arn || known.version < seen.version)
 }

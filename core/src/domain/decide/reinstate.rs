@@ -14,7 +14,7 @@ use crate::domain::{
 
 /// How long after the end of a run one of its heartbeats may arrive that was sent before the end: longer
 /// than a call of the function can take.
-pub(super) const LATE_BEATS: Seconds = Seconds::of(15);
+pub(super) const LATE_HEARTBEAT_MAX: Seconds = Seconds::of(15);
 
 /// Reinstates the lease of an ended run, if no other run was granted a permit since and a permit is
 /// free. Returns `None` otherwise.
@@ -25,7 +25,7 @@ pub(super) const LATE_BEATS: Seconds = Seconds::of(15);
 /// it, because no larger token was issued. Otherwise another run was granted a permit since, and a
 /// resource that checks fencing tokens would refuse the old one.
 ///
-/// A heartbeat within [`LATE_BEATS`] after the end counts as sent before the end, unless it reports more
+/// A heartbeat within [`LATE_HEARTBEAT_MAX`] after the end counts as sent before the end, unless it reports more
 /// redrives than the lease has. It must not take a released lock again.
 pub(super) fn reinstate(
     record: &LockRecord,
@@ -41,7 +41,7 @@ pub(super) fn reinstate(
     );
     let lease = run.lease.as_ref().filter(|_| over)?;
     let redriven = renew.redrives.is_some_and(|count| count > lease.redrives);
-    let settled = run.end.as_ref()?.at.plus(LATE_BEATS);
+    let settled = run.end.as_ref()?.at.plus(LATE_HEARTBEAT_MAX);
     if now < settled && !redriven {
         return None;
     }

@@ -36,7 +36,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
         let holders = holders.unwrap_or_default();
         return match own.and_then(|run| Some((run, run.end.as_ref()?))) {
             Some((run, end)) => Transition {
-                effects: left_behind(run, seen.record.as_ref(), now),
+                effects: effects_of_repeated_release(run, seen.record.as_ref(), now),
                 ..Transition::unchanged(Outcome::Released {
                     since,
                     at: end.at,
@@ -161,7 +161,11 @@ fn late_marker(
 /// - handed another free permit over.
 ///
 /// Each of these effects may be executed twice.
-fn left_behind(run: &Run, record: Option<&LockRecord>, now: Timestamp) -> Vec<Effect> {
+fn effects_of_repeated_release(
+    run: &Run,
+    record: Option<&LockRecord>,
+    now: Timestamp,
+) -> Vec<Effect> {
     let mut effects: Vec<_> = run
         .beat
         .clone()

@@ -13,7 +13,7 @@
 //! ```
 
 use super::builder::TransitionBuilder;
-use super::reinstate::{LATE_BEATS, reinstate};
+use super::reinstate::{LATE_HEARTBEAT_MAX, reinstate};
 use crate::domain::history::ended;
 use crate::domain::{
     Act, CLOCK_SKEW, Effect, Ending, Lease, LockRecord, Outcome, Refusal, Renew, Restart, Run,
@@ -78,7 +78,7 @@ fn sent_at(lease: &Lease, renew: &Renew, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// Returns the lease of a holder that sends a heartbeat. The holder is no longer ending if its execution
-/// was redriven since: the heartbeat reports more redrives, or arrives more than [`LATE_BEATS`] after
+/// was redriven since: the heartbeat reports more redrives, or arrives more than [`LATE_HEARTBEAT_MAX`] after
 /// the ending began.
 fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
     if let Some(redrives) = renew.redrives.filter(|count| *count > lease.redrives) {
@@ -90,7 +90,7 @@ fn alive(lease: &Lease, renew: &Renew, now: Timestamp) -> Lease {
         return lease.restarted(Restart::Excused, now);
     }
     // A heartbeat that was sent before the ending began does not clear it.
-    let late = |ending: &Ending| now >= ending.since.plus(LATE_BEATS);
+    let late = |ending: &Ending| now >= ending.since.plus(LATE_HEARTBEAT_MAX);
     let mut lease = lease.clone();
     lease.exit.ending.take_if(|ending| late(ending));
     lease
@@ -174,7 +174,7 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
             .is_some_and(|lease| lease.stale == StalePolicy::Yield);
         match run.outcome() {
             Some(RunOutcome::Succeeded) => true,
-            Some(RunOutcome::Failed) => crossed_release(run, renew, now),
+            Some(RunOutcome::Failed) => was_sent_before_release(run, renew, now),
             Some(RunOutcome::Lost) => yields,
             _ => false,
         }
@@ -187,14 +187,14 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
 }
 
 /// Returns whether the heartbeat was sent before `run` released its permit after a failure: it arrives
-/// within [`LATE_BEATS`] and reports no redrive since. A heartbeat that reports no number of redrives
+/// within [`LATE_HEARTBEAT_MAX`] and reports no redrive since. A heartbeat that reports no number of redrives
 /// does not qualify, because it may come from a redriven execution.
-fn crossed_release(run: &Run, renew: &Renew, now: Timestamp) -> bool {
+fn was_sent_before_release(run: &Run, renew: &Renew, now: Timestamp) -> bool {
     let known = run.lease.as_ref().map_or(0, |lease| lease.redrives);
     let recent = run
         .end
         .as_ref()
-        .is_some_and(|end| now < end.at.plus(LATE_BEATS));
+        .is_some_and(|end| now < end.at.plus(LATE_HEARTBEAT_MAX));
     recent && renew.redrives.is_some_and(|count| count <= known)
 }
 

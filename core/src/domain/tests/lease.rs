@@ -62,7 +62,7 @@ fn a_lease_is_live_up_to_its_end_and_dead_two_seconds_after_it() {
 }
 
 #[test]
-fn a_heartbeat_is_overdue_five_seconds_late_or_after_a_minute_or_at_the_end_of_the_lease() {
+fn a_heartbeat_is_overdue_5_s_late_and_at_most_65_s_after_the_last() {
     for (length, heartbeat, last) in [(60, 20, 125_000), (900, 300, 165_000), (22, 20, 121_999)] {
         let lease = plain(length, heartbeat);
 
@@ -74,7 +74,7 @@ fn a_heartbeat_is_overdue_five_seconds_late_or_after_a_minute_or_at_the_end_of_t
 }
 
 #[test]
-fn a_silent_holder_has_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() {
+fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_10_s() {
     for (heartbeat, time) in [(20, 20), (2, 10)] {
         let lease = Lease {
             exit: suspect(200),
@@ -96,7 +96,7 @@ fn a_silent_holder_has_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() 
 }
 
 #[test]
-fn a_run_is_spent_at_the_end_of_its_time_or_of_its_patience() {
+fn a_run_exceeds_its_run_time_or_its_time_without_progress() {
     let lease = marked();
 
     assert_eq!(lease.is_spent(just_before(at(190))), None);
@@ -105,7 +105,7 @@ fn a_run_is_spent_at_the_end_of_its_time_or_of_its_patience() {
 }
 
 #[test]
-fn a_holder_is_checked_at_the_end_of_its_lease_or_of_its_time_whichever_comes_first() {
+fn a_holder_is_checked_at_its_lease_end_or_limit_whichever_is_first() {
     let limited = |run_until, stalls_at| Lease {
         run_until: Some(at(run_until)),
         stalls_at: Some(at(stalls_at)),
@@ -163,7 +163,7 @@ fn a_heartbeat_clears_call_and_suspicion_and_keeps_a_stop_and_a_replacer() {
 }
 
 #[test]
-fn only_progress_that_differs_puts_a_stall_off() {
+fn only_changed_progress_restarts_the_time_without_progress() {
     let same = marked().renewed(at(150), None, Some("rows 1"));
     let other = marked().renewed(at(150), TaskToken::new("next").ok(), Some("rows 2"));
 
@@ -212,7 +212,7 @@ fn a_restarted_run_has_its_whole_time_and_keeps_what_its_reason_says() {
 }
 
 #[test]
-fn a_restart_by_a_clock_that_is_behind_moves_the_end_of_no_lease_back() {
+fn a_restart_by_a_slow_clock_does_not_shorten_the_lease() {
     let lease = Lease {
         expires_at: at(1_061),
         ..marked()
@@ -231,7 +231,7 @@ fn a_restart_by_a_clock_that_is_behind_moves_the_end_of_no_lease_back() {
 }
 
 #[test]
-fn a_run_that_restarts_twice_has_its_time_each_time() {
+fn each_restart_gives_the_whole_run_time() {
     let granted = marked();
     let by_an_older_version = Lease {
         max_run: None,
@@ -248,7 +248,7 @@ fn a_run_that_restarts_twice_has_its_time_each_time() {
 }
 
 #[test]
-fn a_limit_of_an_older_version_stays_when_its_run_learns_of_its_grant() {
+fn a_limit_without_max_run_is_not_moved_by_a_repeated_acquire() {
     let granted = Lease {
         max_run: None,
         beat: None,

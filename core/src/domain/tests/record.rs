@@ -79,7 +79,7 @@ fn a_record_that_breaks_a_rule_fails_with_the_rule_and_the_attribute() {
 }
 
 #[test]
-fn a_record_at_its_bounds_is_whole() {
+fn a_record_at_its_bounds_keeps_all_invariants() {
     let mut record = record();
     record.last_token = token(9_007_199_254_740_991);
     record.queue = (1..=500).map(|n| (waiter(n), ticket(n as i64))).collect();

@@ -95,7 +95,7 @@ fn a_marker_keeps_the_end_or_the_lease_and_never_what_is_of_the_task() {
 }
 
 #[test]
-fn a_caller_waits_for_more_ends_than_waiters_or_for_that_of_its_own_run() {
+fn a_caller_waits_if_more_holders_end_than_wait_or_one_is_its_own_run() {
     let held = |ending: u64, waiting| {
         let lease = |number| Lease {
             exit: Exit {
@@ -125,20 +125,28 @@ fn a_caller_waits_for_more_ends_than_waiters_or_for_that_of_its_own_run() {
         (resting, false),
     ];
     for (refusal, expected) in cases {
-        assert_eq!(refusal.frees_a_permit(&terms("b")), expected, "{refusal:?}");
+        assert_eq!(
+            refusal.should_wait_for_ending_holder(&terms("b")),
+            expected,
+            "{refusal:?}"
+        );
     }
     let retry = Terms {
         parent: Some(holder("caller")),
         ..terms("b")
     };
     for (refusal, expected) in [(held(0, 0), false), (held(1, 1), true), (held(2, 2), true)] {
-        assert_eq!(refusal.frees_a_permit(&retry), expected, "{refusal:?}");
+        assert_eq!(
+            refusal.should_wait_for_ending_holder(&retry),
+            expected,
+            "{refusal:?}"
+        );
     }
 }
 
 /// The retention of run keys, 50 s, counts from the end of the lease, 60 s after the grant at 100 s.
 #[test]
-fn a_run_keeps_its_key_without_a_permit_until_its_end_is_known_or_forgotten() {
+fn a_yielded_run_keeps_its_key_until_its_end_or_the_retention() {
     let lease = terms("a").lease(TOKEN, at(100));
     let open = Run {
         lease: Some(Box::new(lease)),

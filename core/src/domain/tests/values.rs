@@ -25,7 +25,7 @@ fn names_have_the_lengths_that_their_rules_say() {
 }
 
 #[test]
-fn a_task_token_shows_itself_only_to_who_asks_for_it() {
+fn the_debug_output_of_a_task_token_hides_it() {
     let token = TaskToken::new("AQC-secret").unwrap();
 
     assert_eq!(token.reveal(), "AQC-secret");

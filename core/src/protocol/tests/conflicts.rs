@@ -65,7 +65,7 @@ fn a_redriven_run_gets_its_grant_back_whatever_write_it_meets() {
 
 /// The late heartbeat reads the record before the grant is reinstated, and the history afterwards.
 #[test]
-fn a_heartbeat_that_reads_on_both_sides_of_a_write_reads_again() {
+fn a_write_between_two_reads_makes_the_attempt_read_again() {
     let (mut bench, token) = dead();
     let late = bench.until(renew("a", token), 100, |request| {
         matches!(request, Request::LoadRun(_))
@@ -91,7 +91,7 @@ fn a_redriven_run_that_meets_a_grant_has_lost_its_own() {
 }
 
 #[test]
-fn a_release_of_a_grant_that_never_was_is_lost() {
+fn a_release_with_an_unknown_token_is_lost() {
     let (mut bench, _) = dead();
 
     let outcome = bench.done(release("a", FencingToken::from_number(7)), 100);
@@ -101,7 +101,7 @@ fn a_release_of_a_grant_that_never_was_is_lost() {
 
 /// Writes that join the queue do not conflict with each other.
 #[test]
-fn a_place_that_is_written_behind_another_is_answered_as_it_was_written() {
+fn the_answer_of_a_join_has_the_place_that_was_written() {
     let mut bench = Bench::held_by("a", 1);
     let attempt = bench.decided(Command::Acquire(queue("b")), 2);
     bench.done(Command::Acquire(queue("c")), 3);

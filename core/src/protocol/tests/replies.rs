@@ -49,7 +49,7 @@ fn a_grant_whose_reply_was_lost_is_a_grant() {
 }
 
 #[test]
-fn a_grant_of_an_earlier_call_is_no_new_one() {
+fn a_grant_of_an_earlier_call_is_already_held() {
     let mut bench = Bench::held_by("b", 50);
 
     // The holder acquires again while its lease is live, and after its end.
@@ -62,7 +62,7 @@ fn a_grant_of_an_earlier_call_is_no_new_one() {
 }
 
 #[test]
-fn a_busy_table_is_asked_again_from_the_beginning() {
+fn a_busy_write_is_retried_from_the_first_step() {
     let (mut bench, _) = dead();
     bench.done(Command::Acquire(acquire("a")), 50);
     // A pause has no fast path.

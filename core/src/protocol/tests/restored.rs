@@ -24,7 +24,7 @@ fn put_back(waiting: bool) -> (Bench, Command) {
 }
 
 #[test]
-fn a_holder_that_a_backup_brings_back_is_freed_and_keeps_its_recorded_end() {
+fn a_restored_holder_is_freed_and_its_recorded_end_stays() {
     for waiting in [false, true] {
         let (mut bench, recover) = put_back(waiting);
         let token = bench.token("a");
@@ -41,7 +41,7 @@ fn a_holder_that_a_backup_brings_back_is_freed_and_keeps_its_recorded_end() {
 }
 
 #[test]
-fn a_release_of_a_holder_that_a_backup_brings_back_frees_it() {
+fn a_restored_holder_can_be_released() {
     let (mut bench, _) = put_back(false);
     let token = bench.token("a");
 
@@ -52,7 +52,7 @@ fn a_release_of_a_holder_that_a_backup_brings_back_frees_it() {
 }
 
 #[test]
-fn an_operator_acts_on_a_record_that_a_backup_brings_back() {
+fn an_operator_can_act_on_a_restored_record() {
     let mut bench = Bench::held_by("a", 0);
     let copy = bench.items.record.clone();
     let pause = || Command::Pause(audit_note("upgrade"), None);

@@ -86,7 +86,7 @@ impl LockStore for Table {
 }
 
 #[test]
-fn a_busy_table_is_asked_again_up_to_the_bound_and_no_more() {
+fn a_busy_write_is_retried_at_most_retries_max_times() {
     let lock = LockKey::new("nightly").expect("a valid key");
     for (busy, is_contended) in [(0, false), (RETRIES_MAX, false), (RETRIES_MAX + 1, true)] {
         let store = Table::busy(busy);
@@ -125,7 +125,7 @@ fn the_pauses_of_a_command_add_up_to_less_than_two_seconds() {
 
 /// An order of an operator makes a record too, and is about that lock alone.
 #[test]
-fn only_an_acquire_of_a_lock_without_a_record_reads_what_closes_new_locks() {
+fn only_an_acquire_reads_what_closes_new_locks() {
     let lock = LockKey::new("nightly").expect("a valid key");
     let token = FencingToken::from_number(7);
     let pause = || Command::Pause(audit_note("upgrade"), None);

@@ -55,7 +55,7 @@ fn waiting(acquire: Acquire) -> Acquire {
 }
 
 #[test]
-fn a_side_item_is_written_before_its_place_and_deleted_where_there_is_none() {
+fn a_side_item_comes_before_its_place_and_is_deleted_without_one() {
     let late = Acquire {
         wait_until: Some(at(95)),
         ..waiting(queue("b"))
@@ -101,7 +101,7 @@ fn a_grant_that_comes_before_the_place_is_written_leaves_no_side_item() {
 }
 
 #[test]
-fn a_busy_table_is_asked_to_forget_a_side_item_as_often_as_a_write_is_tried_again() {
+fn a_busy_delete_of_a_side_item_is_retried_like_a_write() {
     let mut bench = held();
     let attempt = Attempt::new(Command::Acquire(waiting(acquire("b"))), at(100));
     let mut refused = 0;

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::recovery::evidence::LAG_MAX;
 use crate::recovery::{
-    ABORT_SETTLES, ExecutionObservation, LIST_LAG, Ownership, TaskObservation, WorkObservation,
+    ExecutionObservation, LIST_LAG, Ownership, STOP_SETTLES, TaskObservation, WorkObservation,
 };
 
 /// The result of a check.
@@ -39,7 +39,7 @@ impl Inspection {
     pub const fn settles_in(self) -> Option<Seconds> {
         match self {
             Self::Unlisted => Some(LIST_LAG),
-            Self::Settling => Some(ABORT_SETTLES),
+            Self::Settling => Some(STOP_SETTLES),
             Self::Renewed => Some(LAG_MAX),
             Self::Freed(_) | Self::Ending | Self::Held => None,
         }

@@ -68,7 +68,7 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
             None => Action::Leave,
         };
     }
-    if let Some(why) = lease.is_stopped_for(now) {
+    if let Some(why) = lease.limit_to_enforce(now) {
         return stale(lease, &why.to_string(), stop);
     }
     silent(lease, now, stop)
@@ -88,7 +88,7 @@ fn replaced(
 ) -> Option<Action> {
     let by = lease.exit.replaced_by.as_ref();
     let by = by.filter(|_| !evidence.gave_up)?;
-    let is_stale = lease.is_dead(now) || lease.is_stopped_for(now).is_some();
+    let is_stale = lease.is_dead(now) || lease.limit_to_enforce(now).is_some();
     match &evidence.replacer {
         ExecutionObservation::Seen(seen) if seen.state != ExecutionState::Running => {
             let replacer = by.clone();
@@ -125,7 +125,8 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
         return action;
     };
     // An operator who evicts the holder already watches it.
-    let waits_in_vain = now >= lease.hidden_until() && lease.exit.evicted().is_none();
+    let waits_in_vain =
+        now >= lease.freezes_without_evidence_at() && lease.exit.evicted().is_none();
     match &evidence.ownership {
         Ownership::NotAsked | Ownership::Proven => action,
         Ownership::Hidden(hidden) => {
@@ -133,7 +134,9 @@ pub(super) fn owned(lease: &Lease, evidence: &Evidence, action: Action, now: Tim
                 "{why}, but Lockstep cannot find out whether it belongs to the lock: {hidden}"
             );
             match commit {
-                Commitment::Stop(StopReason::Stale) if now >= lease.hidden_until() => {
+                Commitment::Stop(StopReason::Stale)
+                    if now >= lease.freezes_without_evidence_at() =>
+                {
                     Action::Freeze { why }
                 }
                 Commitment::Done if waits_in_vain => Action::Freeze { why },

@@ -33,7 +33,7 @@ fn terminate_stops_the_execution_and_the_tasks_that_are_seen_to_run() {
 }
 
 #[test]
-fn silence_is_only_marked_at_first_whatever_the_stale_policy() {
+fn a_silent_holder_is_first_marked_as_a_suspect_under_every_policy() {
     for stale in STALE {
         let actions = [61, 62].map(|second| of_running(&under(stale), second));
 
@@ -42,7 +42,7 @@ fn silence_is_only_marked_at_first_whatever_the_stale_policy() {
 }
 
 #[test]
-fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_mark() {
+fn a_suspect_is_stopped_after_one_heartbeat_and_at_least_10_s() {
     for (heartbeat, patience) in [(3, 10), (20, 20)] {
         let mut lease = suspect(lease());
         lease.pace.heartbeat = Seconds::of(heartbeat);
@@ -56,7 +56,7 @@ fn a_suspect_has_the_time_of_a_heartbeat_and_at_least_ten_seconds_to_clear_the_m
 }
 
 #[test]
-fn a_run_whose_stop_is_committed_is_stopped_further() {
+fn a_committed_stop_is_repeated_by_each_check() {
     let lease = ending(suspect(lease()), 82, EndingCause::Stopped);
 
     let (commit, execution, ..) = stopped(of_running(&lease, 90));
@@ -65,7 +65,7 @@ fn a_run_whose_stop_is_committed_is_stopped_further() {
 }
 
 #[test]
-fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
+fn a_run_that_reported_stopping_is_recovered_when_its_tasks_stopped() {
     let lease = ending(lease(), 5, EndingCause::Over);
 
     let [early, late] =
@@ -76,7 +76,7 @@ fn a_run_that_has_cut_its_work_off_is_recovered_when_its_tasks_have_stopped() {
 }
 
 #[test]
-fn a_run_is_not_stopped_for_one_that_is_dead_or_may_be() {
+fn no_holder_is_stopped_for_a_replacer_that_may_be_dead() {
     let replacer = holder("b");
     let (dead, drop) = (
         ended(ExecutionEnd::Aborted),
@@ -110,7 +110,7 @@ fn hold_freezes_the_lock() {
 }
 
 #[test]
-fn a_replaced_run_is_stopped_although_it_renews_whatever_its_stale_policy() {
+fn a_replaced_run_is_stopped_under_every_policy_although_it_renews() {
     for stale in STALE {
         let action = judged(
             &replaced(under(stale)),
@@ -142,7 +142,9 @@ fn a_limit_is_enforced_a_minute_later_although_the_lease_is_live() {
             let [early, late] = [159, 160].map(|second| of_running(&lease, second));
 
             assert_eq!(early, Action::Leave, "{stale:?}");
-            assert!(lease.is_swept(after(160)) && !lease.is_swept(after(159)));
+            assert!(
+                lease.is_checked_by_sweep(after(160)) && !lease.is_checked_by_sweep(after(159))
+            );
             match stale {
                 StalePolicy::Terminate => {
                     let (commit, execution, ..) = stopped(late);
@@ -159,7 +161,7 @@ fn a_limit_is_enforced_a_minute_later_although_the_lease_is_live() {
 }
 
 #[test]
-fn a_grant_that_is_not_confirmed_is_over_no_limit() {
+fn limits_do_not_count_before_a_hand_over_is_confirmed() {
     let lease = Lease {
         expires_at: after(900),
         run_until: Some(after(100)),

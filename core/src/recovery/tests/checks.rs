@@ -214,7 +214,7 @@ fn a_holder_that_is_a_task_is_freed_when_its_task_has_stopped() {
 
 /// The result says whether a later check may see more, and when.
 #[test]
-fn a_check_that_changes_nothing_says_what_is_still_to_be_seen() {
+fn a_check_says_whether_a_later_one_may_see_more() {
     let noted = ending(with_work(lease()), 5, EndingCause::Over);
     let renewed = lease().renewed(after(7), None, None);
     let cases = [
@@ -286,7 +286,7 @@ fn the_task_that_stopped_last_is_noted_after_the_recovery() {
 }
 
 #[test]
-fn a_check_of_a_grant_that_is_gone_says_nothing_of_its_end() {
+fn a_check_of_a_grant_that_has_ended_returns_held() {
     let noted = ending(lease(), 1, EndingCause::Over);
     let mut world = World::of(ended(ExecutionEnd::Failed), vec![Outcome::Unchanged]);
 

@@ -32,7 +32,7 @@ fn exited(name: &str, code: i64, by_itself: bool, from: u32, to: u32) -> Task {
 }
 
 #[test]
-fn a_run_whose_execution_ended_and_whose_tasks_stopped_is_recovered_at_once() {
+fn a_run_is_recovered_once_its_execution_and_tasks_have_ended() {
     for work in [UNNAMED, tasks(&[]), tasks(&[("t", true)])] {
         for end in ENDS {
             let action = judged(&lease(), ended(end), work.clone(), 1);
@@ -54,7 +54,7 @@ fn an_execution_that_is_not_known_has_ended_once_its_lease_is_over() {
 }
 
 #[test]
-fn a_task_that_outlives_its_execution_is_stopped_before_the_permit_is_free() {
+fn a_task_that_outlives_its_execution_is_stopped_first() {
     for execution in [ended(ExecutionEnd::Aborted), ExecutionObservation::Unknown] {
         let work = tasks(&[("over", true), ("alive", false)]);
 
@@ -98,7 +98,7 @@ fn a_run_whose_container_exited_with_zero_by_itself_had_succeeded() {
 }
 
 #[test]
-fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is_over() {
+fn hidden_tasks_keep_the_permit_with_an_alert_and_freeze_after_an_hour() {
     let execution = || ended(ExecutionEnd::Failed);
     let at = |second| judged(&lease(), execution(), hidden_work(), second);
     let bound = 60 + 3_600;
@@ -116,7 +116,7 @@ fn tasks_that_cannot_be_seen_keep_the_permit_and_call_somebody_once_the_lease_is
 }
 
 #[test]
-fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_clocks_differ() {
+fn a_holder_without_an_execution_is_dead_2_s_after_its_lease_end() {
     let evidence = evidence(ExecutionObservation::NotOne, UNNAMED);
     let last = Timestamp::from_millis(after(62).millis() - 1);
 
@@ -129,7 +129,7 @@ fn a_holder_that_is_no_execution_is_dead_when_its_lease_is_over_for_longer_than_
 
 /// Between the mark as ending and the next check, the execution may have been redriven.
 #[test]
-fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() {
+fn a_task_is_stopped_only_under_the_lease_that_was_judged() {
     for (cause, expected) in [
         (EndingCause::Over, Commitment::Ending),
         // A heartbeat no longer renews the lease.
@@ -145,7 +145,7 @@ fn a_task_is_stopped_under_the_lease_as_it_was_seen_although_its_end_is_noted() 
 }
 
 #[test]
-fn an_execution_that_has_just_ended_may_have_a_task_that_is_not_listed_yet() {
+fn a_permit_is_kept_for_10_s_while_a_task_may_be_unlisted() {
     let at = |lease: &Lease, redrives, work, second| {
         judged(lease, seen(ABORTED, redrives, Some(20)), work, second)
     };

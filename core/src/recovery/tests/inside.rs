@@ -46,7 +46,7 @@ fn a_task_that_has_stopped_is_recovered_before_its_lease_is_over() {
 }
 
 #[test]
-fn a_task_that_is_not_seen_to_have_stopped_keeps_its_permit_until_its_lease_is_dead() {
+fn a_task_holder_keeps_its_permit_until_it_stopped_or_its_lease_is_dead() {
     let last = Timestamp::from_millis(after(62).millis() - 1);
     for task in others() {
         for now in [after(1), after(30), after(61), last] {
@@ -58,7 +58,7 @@ fn a_task_that_is_not_seen_to_have_stopped_keeps_its_permit_until_its_lease_is_d
 }
 
 #[test]
-fn a_dead_lease_is_enough_whatever_is_seen_of_the_task_and_the_evidence_says_what_was() {
+fn a_dead_lease_of_a_task_holder_is_enough_to_recover_it() {
     let expected = [
         (RecoveryBasis::Expired, "neither an execution nor a task"),
         (RecoveryBasis::Seen, "ECS does not know the task any more"),
@@ -86,7 +86,7 @@ fn a_turn_handed_to_a_task_that_has_stopped_goes_to_the_next_at_once() {
 }
 
 #[test]
-fn a_waiter_that_polls_and_is_stopped_before_it_learns_of_its_grant_keeps_no_permit() {
+fn a_polling_waiter_stopped_before_confirmation_is_recovered() {
     let (woken, confirmed) = (called(lease(), 0), lease());
     let polls = Lease {
         call: Some(Call {

@@ -51,7 +51,7 @@ fn an_event_counts_where_the_description_lags_behind_it() {
 }
 
 #[test]
-fn an_end_from_before_a_redrive_is_none() {
+fn an_end_older_than_the_last_sign_of_life_is_doubted_for_30_s() {
     let renewed = |second, redrives| Lease {
         redrives,
         ..lease().renewed(after(second), None, None)
@@ -91,7 +91,7 @@ fn an_end_from_before_a_redrive_is_none() {
             end(),
             50,
             false,
-            "nor does that count for ever",
+            "nor does that count forever",
         ),
         (renewed(11, 0), end(), 12, true, "it was renewed since"),
         (renewed(11, 0), end(), 40, true, "that may lag"),
@@ -135,7 +135,7 @@ fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
 }
 
 #[test]
-fn an_event_of_a_task_replaces_an_older_one_in_the_list_and_adds_one_that_is_missing() {
+fn a_task_event_updates_an_older_task_and_adds_a_missing_one() {
     let of = |name, version| Task {
         version,
         ..task(name, false)

@@ -12,7 +12,7 @@ fn a_hand_over_that_is_not_confirmed_is_sent_again() {
 }
 
 #[test]
-fn a_run_that_has_not_confirmed_for_longer_than_any_wait_is_silent_like_any_other() {
+fn an_unconfirmed_hand_over_counts_as_silent_after_8000_s() {
     for stale in STALE {
         let action = of_running(&called(under(stale), 0), UNCONFIRMED_MAX.get());
 

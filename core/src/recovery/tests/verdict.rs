@@ -47,7 +47,7 @@ fn the_end_of_a_run_without_a_permit_is_that_of_its_work() {
 }
 
 #[test]
-fn a_holder_lives_while_something_of_it_runs_or_its_lease_does() {
+fn a_holder_lives_while_its_work_runs_or_its_lease_is_not_dead() {
     let nothing = || evidence(ExecutionObservation::NotOne, UNNAMED);
     let execution = |seen| evidence(seen, UNNAMED);
     let failed = || ended(ExecutionEnd::Failed);
@@ -82,7 +82,7 @@ fn an_end_that_a_redrive_may_have_overtaken_is_no_end() {
 }
 
 #[test]
-fn what_a_check_does_next_is_known_with_its_time() {
+fn the_next_action_has_the_first_time_of_a_check_that_takes_it() {
     let silent = |stale| suspect(under(stale));
     let execution = |seen| evidence(seen, UNNAMED);
     let over = ending(

@@ -79,7 +79,7 @@ fn work_that_outlives_its_run_is_stopped_and_keeps_the_permit() {
 }
 
 #[test]
-fn a_run_that_has_cut_its_work_off_is_recovered_once_the_execution_has_ended() {
+fn a_run_that_reported_stopping_is_recovered_when_its_work_ended() {
     let cut = of_workflow(ending(lease(), 1, EndingCause::Over));
     for (work, freed) in [
         (child(ExecutionState::Running), false),
@@ -93,7 +93,7 @@ fn a_run_that_has_cut_its_work_off_is_recovered_once_the_execution_has_ended() {
 }
 
 #[test]
-fn work_that_is_not_known_yet_keeps_the_permit_of_a_run_that_has_just_ended() {
+fn unknown_work_keeps_the_permit_for_10_s_after_the_execution_ended() {
     let over_before = child(ExecutionState::Ended(ExecutionEnd::Failed));
     for (redrives, work, freed) in [
         (0, WorkObservation::Execution(None), false),
@@ -111,7 +111,7 @@ fn work_that_is_not_known_yet_keeps_the_permit_of_a_run_that_has_just_ended() {
 }
 
 #[test]
-fn work_that_failed_keeps_the_permit_for_the_time_of_a_stop() {
+fn failed_work_keeps_the_permit_for_31_s() {
     let cut = of_workflow(ending(lease(), 1, EndingCause::Over));
     for (end, settles) in [
         (ExecutionEnd::Aborted, true),
@@ -131,7 +131,7 @@ fn work_that_failed_keeps_the_permit_for_the_time_of_a_stop() {
 }
 
 #[test]
-fn states_that_ended_without_a_release_keep_the_permit_as_long() {
+fn failed_states_keep_the_permit_for_31_s() {
     let own = Lease {
         work: Some(Work::States),
         ..lease()
@@ -162,7 +162,7 @@ fn states_that_ended_without_a_release_keep_the_permit_as_long() {
 }
 
 #[test]
-fn a_hidden_end_of_the_work_calls_an_operator_once_the_lease_is_over() {
+fn work_that_cannot_be_described_raises_an_alert_once_the_lease_is_dead() {
     let of = of_workflow(lease());
     let [early, late] =
         [10, 62].map(|second| judged(&of, ended(ExecutionEnd::Failed), hidden_work(), second));
@@ -172,7 +172,7 @@ fn a_hidden_end_of_the_work_calls_an_operator_once_the_lease_is_over() {
 }
 
 #[test]
-fn the_end_of_the_work_in_an_event_counts_where_its_description_lags_behind() {
+fn an_event_with_the_end_of_the_work_counts_for_30_s() {
     // The execution of the event, the second of the check, the redrives in the description, and whether
     // the event counts.
     for (name, now, redrives, counts) in [

@@ -32,7 +32,7 @@ pub(super) async fn a_run_is_written_without_a_guard_on_the_record<S: LockStore>
     }
 }
 
-pub(super) async fn a_noted_task_outlives_writes_that_have_none<S: LockStore>(
+pub(super) async fn a_write_without_a_task_keeps_the_recorded_task<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("noted");

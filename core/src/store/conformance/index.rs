@@ -36,7 +36,7 @@ pub(super) async fn every_lock_is_listed_whatever_its_state<S: LockIndex>(bench:
 }
 
 /// No other case reads what closes new locks, because no other case executes a first acquire.
-pub(super) async fn what_closes_new_locks_is_read_as_it_was_written<S: LockIndex>(
+pub(super) async fn the_pause_of_new_locks_is_read_as_it_was_written<S: LockIndex>(
     bench: &Bench<'_, S>,
 ) {
     let (store, paused) = (bench.store, |until: Option<u64>| Mode::Paused {
@@ -110,7 +110,7 @@ pub(super) async fn a_page_has_more_only_if_there_are_more_locks<S: LockIndex>(
 }
 
 /// The acts are larger than one response of DynamoDB, which has at most 1 MB.
-pub(super) async fn all_acts_on_a_lock_come<S: LockIndex>(bench: &Bench<'_, S>) {
+pub(super) async fn more_than_1_mb_of_acts_are_returned<S: LockIndex>(bench: &Bench<'_, S>) {
     let lock = bench.lock("many-acts");
     for version in 0..40 {
         let act = Act {

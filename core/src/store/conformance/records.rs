@@ -40,7 +40,7 @@ pub(super) async fn an_assignment_to_no_record_conflicts_and_creates_nothing<S: 
     }
 }
 
-pub(super) async fn every_clause_is_judged_as_the_domain_judges_it<S: LockStore>(
+pub(super) async fn the_store_evaluates_every_clause_as_the_domain_does<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let mut kinds = BTreeMap::<String, [u32; 2]>::new();
@@ -124,9 +124,7 @@ pub(super) async fn two_writers_of_one_version_do_not_both_win<S: LockStore>(ben
     assert_eq!(second, conflict(Some(expected)));
 }
 
-pub(super) async fn arrivals_that_do_not_know_of_each_other_get_one_ticket_each<S: LockStore>(
-    bench: &Bench<'_, S>,
-) {
+pub(super) async fn concurrent_waiters_get_different_tickets<S: LockStore>(bench: &Bench<'_, S>) {
     let lock = bench.lock("arrivals");
     bench.given(&lock, &held()).await;
 

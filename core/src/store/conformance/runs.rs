@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::store::{Commit, LockStore};
 
-pub(super) async fn every_run_guard_is_judged_as_the_domain_judges_it<S: LockStore>(
+pub(super) async fn the_store_evaluates_every_run_guard_as_the_domain_does<S: LockStore>(
     bench: &Bench<'_, S>,
 ) {
     let lock = bench.lock("run-guards");

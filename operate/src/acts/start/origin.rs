@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operator_is_not_the_execution_that_started_the_run_before() {
+    fn a_start_drops_the_execution_that_started_the_earlier_run() {
         let by = format!(r#"{{"lock":"a","{STARTED_BY}":"arn:…:execution:caller:one"}}"#);
         assert_eq!(without_parent(by), r#"{"lock":"a"}"#);
         for other in [r#"{ "lock": "a", "size": 1.0 }"#, "[1]", "no JSON"] {

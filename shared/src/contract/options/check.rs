@@ -37,7 +37,7 @@ impl LockOptions {
         may_wait: bool,
         has_work: bool,
     ) -> Result<CheckedOptions, InvalidRequest> {
-        let most = self.bound_of_queue()?;
+        let most = self.checked_max_queue()?;
         let when_paused = self.when_paused(may_wait, most)?;
         let (lease, heartbeat) = self.pace(has_work)?;
         for (field, range, value) in self.numbers() {
@@ -117,7 +117,7 @@ impl LockOptions {
     }
 
     /// Returns `maxQueue`, or its default.
-    fn bound_of_queue(&self) -> Result<usize, InvalidRequest> {
+    fn checked_max_queue(&self) -> Result<usize, InvalidRequest> {
         let most = match (self.max_queue, self.overlap()) {
             (Some(given), Overlap::Skip | Overlap::Fail | Overlap::Replace) => {
                 let rule = "given only with overlap queue";

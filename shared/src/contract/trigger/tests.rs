@@ -20,7 +20,7 @@ fn with(mut event: Value, path: &str, value: Option<Value>) -> Value {
 }
 
 #[test]
-fn the_clock_and_an_operator_ask_for_a_sweep() {
+fn a_scheduled_event_and_a_sweep_request_start_a_sweep() {
     // <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html>
     let clock = json!({
         "version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa",
@@ -36,7 +36,7 @@ fn the_clock_and_an_operator_ask_for_a_sweep() {
 }
 
 #[test]
-fn a_hand_over_names_its_lock_and_nothing_else_counts() {
+fn a_hand_over_event_is_read_for_its_lock_alone() {
     let event = |lock: &str| {
         json!({
             "detail-type": "Lockstep Permit Handed Over",
@@ -53,7 +53,7 @@ fn a_hand_over_names_its_lock_and_nothing_else_counts() {
 }
 
 #[test]
-fn no_other_event_of_lockstep_reaches_a_lock() {
+fn the_reaper_refuses_every_other_event_of_lockstep() {
     let own = [EventKind::PermitHandedOver, EventKind::WaiterSentAway];
     for kind in EventKind::ALL
         .into_iter()
@@ -72,7 +72,7 @@ fn no_other_event_of_lockstep_reaches_a_lock() {
 }
 
 #[test]
-fn what_is_needed_and_missing_or_wrong_is_named() {
+fn an_error_names_the_field_that_is_missing_or_wrong() {
     let (task, ended) = (task_event(), execution_event("FAILED", &json!("{}")));
     let (nothing, sweep) = (json!({}), json!({ "sweep": true }));
     for (event, path, value, named) in [

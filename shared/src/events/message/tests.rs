@@ -63,7 +63,7 @@ fn every_kind_has_a_message_but_a_failure_that_repeats_another_event() {
 }
 
 #[test]
-fn a_failed_run_leads_to_execution_workflow_and_logs() {
+fn a_failed_run_links_to_its_execution_workflow_and_logs() {
     let task = "arn:aws:ecs:eu-west-1:1:task/batch/4f0c";
     let child = "arn:aws:states:eu-west-1:1:execution:etl:lockstep-nightly-7-0";
     let failed = FailedRun {
@@ -114,7 +114,7 @@ fn a_failed_run_leads_to_execution_workflow_and_logs() {
 }
 
 #[test]
-fn the_length_of_a_run_is_beside_the_usual_one_where_that_is_known() {
+fn a_message_shows_the_length_of_a_run_and_the_usual_length() {
     let usual = |successes| UsualLength {
         median_ms: 90_000_000,
         longest_ms: 90_000_000,
@@ -133,7 +133,7 @@ fn the_length_of_a_run_is_beside_the_usual_one_where_that_is_known() {
             "Took: 1 min 0 s; usually 1 d 1 h, the median of 2 successes",
         ),
     ] {
-        assert_eq!(took_of(took, usual), expected);
+        assert_eq!(length_line(took, usual), expected);
     }
 }
 
@@ -169,7 +169,7 @@ fn a_holder_is_shown_by_the_names_in_its_arn() {
 }
 
 #[test]
-fn a_holder_that_could_leave_its_quotes_is_no_fact_of_the_message() {
+fn a_holder_with_unsafe_characters_is_not_a_fact_of_the_message() {
     for (holder, is_fact) in [
         (RUN, true),
         ("arn:aws:ecs:eu-west-1:1:task/batch/4f0c#id/job", true),

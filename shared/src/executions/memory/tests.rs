@@ -32,7 +32,7 @@ fn a_stopped_execution_is_aborted_and_no_longer_runs() {
 }
 
 #[test]
-fn a_stop_changes_nothing_about_what_has_ended_or_is_not_there() {
+fn a_stop_does_not_change_an_ended_or_unknown_execution() {
     let executions = MemoryExecutions::default();
     let succeeded = ExecutionState::Ended(ExecutionEnd::Succeeded);
     executions.set(&arn("a"), succeeded);
@@ -66,7 +66,7 @@ fn a_state_ends_once_and_a_closed_one_never() {
 }
 
 #[test]
-fn a_call_that_fails_leaves_no_trace() {
+fn a_failed_call_is_not_recorded() {
     let executions = MemoryExecutions::with_running(vec![running("a")]);
     let down = ExecutionsError::Unavailable("down".into());
     executions.fail_next(ExecutionsCall::Stop, down.clone());

@@ -34,7 +34,7 @@ struct Request {
 
 /// Returns the part of `event` that [`failed_starts`] reads, or `None` if it does not read such an event.
 /// Details with outputs and errors are left out, because each may be a quarter of a megabyte.
-pub(super) fn of_a_task(event: HistoryEvent) -> Option<HistoryEvent> {
+pub(super) fn trim_task_event(event: HistoryEvent) -> Option<HistoryEvent> {
     use HistoryEventType::{
         TaskFailed, TaskScheduled, TaskStartFailed, TaskStarted, TaskSubmitFailed, TaskSubmitted,
         TaskSucceeded, TaskTimedOut,
@@ -74,14 +74,14 @@ pub(super) fn failed_starts(events: &[HistoryEvent], latest: Timestamp) -> Vec<F
         .map(|event| (event.previous_event_id(), event))
         .collect();
     let starts = calls.into_iter().filter_map(|call| {
-        let failed_at = left_at(call, &after, latest)?;
+        let failed_at = answered_at(call, &after, latest)?;
         failed_start(call, failed_at)
     });
     starts.collect()
 }
 
 /// Returns when RunTask had answered the call, at the latest, or `None` if its state saw the end of the task.
-fn left_at(
+fn answered_at(
     call: &HistoryEvent,
     after: &HashMap<i64, &HistoryEvent>,
     latest: Timestamp,
@@ -172,7 +172,7 @@ mod tests {
             events.push(event(id + 1, id, kind.clone()));
         }
         events.reverse();
-        let events: Vec<_> = events.into_iter().filter_map(of_a_task).collect();
+        let events: Vec<_> = events.into_iter().filter_map(trim_task_event).collect();
         failed_starts(&events, Timestamp::from_millis(60_000))
     }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_without_an_end_was_created_before_the_answer_to_its_call() {
+    fn a_failed_start_has_the_latest_time_of_the_answer_of_run_task() {
         use HistoryEventType::{TaskStarted, TaskSubmitted, TaskTimedOut};
         for (kinds, answered) in [
             (&[TaskStarted, TaskSubmitted, TaskTimedOut][..], 3_000),

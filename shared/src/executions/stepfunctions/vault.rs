@@ -1,8 +1,8 @@
 //! The key of the task tokens, as one execution environment of a function keeps it.
 //!
 //! ```text
-//!  seal ─▶ the kept key; read again if it is older than KNOWN_FOR
-//!  open ─▶ the kept key ── fails ──▶ the key, read again, at most once in OPEN_AGAIN
+//!  seal ─▶ the kept key; read again if it is older than KEY_REUSE_TIME
+//!  open ─▶ the kept key ── fails ──▶ the key, read again, at most once in REREAD_INTERVAL
 //! ```
 //! An environment may live for hours. In that time the table may get another key, if the item of the key is
 //! deleted, or the table is restored.
@@ -17,11 +17,11 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How long tokens are sealed with a key before the key is read again.
-const KNOWN_FOR: Seconds = Seconds::of(300);
+const KEY_REUSE_TIME: Seconds = Seconds::of(300);
 
 /// Shortest time between two reads of the key after a token that could not be opened. Anyone who can write to
 /// the table can store such a token, and must not cause a read for each.
-const OPEN_AGAIN: Seconds = Seconds::of(60);
+const REREAD_INTERVAL: Seconds = Seconds::of(60);
 
 /// Reads and keeps the key of the task tokens, an item of the lock table that only the functions may read.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Vault {
         Self { table, known }
     }
 
-    /// Seals `token` for a record of `lock`. Reads the key if it is not known, and again after [`KNOWN_FOR`].
+    /// Seals `token` for a record of `lock`. Reads the key if it is not known, and again after [`KEY_REUSE_TIME`].
     pub(super) async fn seal(
         &self,
         lock: &LockKey,
@@ -53,7 +53,7 @@ impl Vault {
     ) -> Result<TaskToken, ExecutionsError> {
         let now = SystemClock.now();
         let seal = match self.known() {
-            Some(known) if now < known.read_at.plus(KNOWN_FOR) => known.seal,
+            Some(known) if now < known.read_at.plus(KEY_REUSE_TIME) => known.seal,
             // If the table does not answer, the key that is known is still used.
             Some(known) => self.read(None).await.unwrap_or(known.seal),
             None => self.read(None).await?,
@@ -62,7 +62,7 @@ impl Vault {
     }
 
     /// Opens `token`. If the known key does not open it, the key is read again, at most once in
-    /// [`OPEN_AGAIN`]. Returns `None` if no key opens the token.
+    /// [`REREAD_INTERVAL`]. Returns `None` if no key opens the token.
     pub(super) async fn open(
         &self,
         lock: &LockKey,
@@ -75,7 +75,7 @@ impl Vault {
         let now = SystemClock.now();
         let tried = known
             .tried_at
-            .is_some_and(|tried| now < tried.plus(OPEN_AGAIN));
+            .is_some_and(|tried| now < tried.plus(REREAD_INTERVAL));
         if opened.is_some() || tried {
             return Ok(opened);
         }

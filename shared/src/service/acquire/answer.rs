@@ -45,14 +45,14 @@ pub(super) fn is_skipped_paused(request: &CheckedAcquire, refusal: &Refusal) -> 
     let terms = &request.acquire.terms;
     let mut holders = holders.iter();
     let is_retry =
-        holders.any(|(holder, lease)| *holder == terms.holder || terms.may_repeat(lease));
+        holders.any(|(holder, lease)| *holder == terms.holder || terms.may_be_retry_of(lease));
     request.skips_paused && !is_retry
 }
 
 /// Returns the refusal of a request with `mayWait`, which a request from a waiting state follows. Other
 /// `permits` than those of the lock do not refuse it, because the second request waits until the lock has no
 /// holder.
-fn first_step(request: &CheckedAcquire, refusal: Refusal) -> Refusal {
+fn held_if_permits_mismatch(request: &CheckedAcquire, refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::PermitsMismatch { has, holders, .. } if request.may_wait => Refusal::Held {
             holders,
@@ -69,9 +69,9 @@ pub(super) fn refused(
     refusal: Refusal,
 ) -> Result<AcquireResponse, Error> {
     let lock = &request.lock;
-    let refusal = first_step(request, refusal);
+    let refusal = held_if_permits_mismatch(request, refusal);
     let is_skipped = is_skipped_paused(request, &refusal);
-    let ending = refusal.frees_a_permit(&request.acquire.terms);
+    let ending = refusal.should_wait_for_ending_holder(&request.acquire.terms);
     match (refusal, request.overlap) {
         // With every overlap policy: the tick is done or under way, so this start has not failed.
         (Refusal::Duplicate { run_key, run }, _) => Ok(AcquireResponse::Duplicate(Duplicate::of(

@@ -32,7 +32,7 @@ pub(super) async fn refusal<P: Ports>(
     // A run that waits is not skipped. A run that fails is reported by its workflow.
     let waits = request.may_wait
         || request.acquire.task_token.is_some()
-        || request.wait_for_ending && refusal.frees_a_permit(&request.acquire.terms);
+        || request.wait_for_ending && refusal.should_wait_for_ending_holder(&request.acquire.terms);
     let fails = request.overlap == Overlap::Fail;
     let goes_on = match refusal {
         Refusal::Held { .. } | Refusal::TooSoon { .. } => waits || fails,
@@ -42,7 +42,7 @@ pub(super) async fn refusal<P: Ports>(
     if goes_on {
         return;
     }
-    if let Some(event) = about(request, now).gave_way(refusal, skips_full_queue) {
+    if let Some(event) = about(request, now).skipped_or_queue_full(refusal, skips_full_queue) {
         deps.events.publish(vec![event]).await;
     }
 }

@@ -78,7 +78,7 @@ async fn without_lease<P: Ports>(
         return Ok(AcquireResponse::Finished(Finished::of(lock)));
     }
     let evidence = run.and_then(|run| run.end?.evidence);
-    let error = Error::without_success(lock, renew, evidence.as_deref());
+    let error = Error::lease_lost_without_success(lock, renew, evidence.as_deref());
     report_lost(deps, lock, renew, error.message(), deps.now()).await;
     Err(error)
 }

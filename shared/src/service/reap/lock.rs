@@ -50,7 +50,7 @@ impl<P: Ports> LockReaper<'_, P> {
         let of_task = |holder: &HolderId, _: &Lease| WaiterId::of(holder).as_str() == holder_hash;
         // The event has the same content as DescribeTasks, which may lag behind it.
         let hint = Hint::Task(task.clone());
-        let report = self.check_those(of_task, Some(hint)).await?;
+        let report = self.check_holders_of(of_task, Some(hint)).await?;
         if let Some(token) = token {
             let task = task.end();
             let note = Command::NoteTask(NoteTask { token, task });
@@ -152,7 +152,7 @@ impl<P: Ports> LockReaper<'_, P> {
             .carry_out(&self.lock, &Command::Reschedule)
             .await?;
         let holders = record.holders.iter();
-        let holders = holders.filter(|(_, lease)| lease.is_swept(now));
+        let holders = holders.filter(|(_, lease)| lease.is_checked_by_sweep(now));
         let mut holders: Vec<_> = holders.collect();
         // The time may not be enough for all holders, so another holder comes first each minute.
         let first = first_of(holders.len(), now);
@@ -233,19 +233,19 @@ impl<P: Ports> LockReaper<'_, P> {
         of: impl Fn(&HolderId, &Lease) -> bool + Copy,
         hint: Option<Hint>,
     ) -> Result<ReapReport, Error> {
-        let mut report = self.check_those(of, hint.clone()).await?;
+        let mut report = self.check_holders_of(of, hint.clone()).await?;
         if let Some(settled) = report.settles_in {
             let settled = settled.plus(CLOCK_SKEW);
             let clock = self.deps.clock();
             clock.sleep(Duration::from_millis(settled.millis())).await;
-            report += self.check_those(of, hint).await?;
+            report += self.check_holders_of(of, hint).await?;
         }
         Ok(report)
     }
 
     /// Checks the holders that `of` chooses from the present record, because the record may have changed
     /// since the event.
-    async fn check_those(
+    async fn check_holders_of(
         &self,
         of: impl Fn(&HolderId, &Lease) -> bool,
         hint: Option<Hint>,

@@ -42,13 +42,13 @@ pub(super) fn record(lock: &LockKey, item: &Attributes) -> Result<LockRecord, St
     record.expectation = expectation(&reader)?;
     let holders = reader.map("holders")?;
     for name in holders.names() {
-        let holder = keep_rule(&holders, name, HolderId::new(name))?;
+        let holder = valid_or_corrupt(&holders, name, HolderId::new(name))?;
         let lease = lease(&holders.map(name)?)?;
         record.holders.insert(holder, lease);
     }
     let queue = reader.map("queue")?;
     for name in queue.names() {
-        let waiter = keep_rule(&queue, name, WaiterId::new(name))?;
+        let waiter = valid_or_corrupt(&queue, name, WaiterId::new(name))?;
         let ticket = Ticket::from_number(queue.integer(name)?);
         record.queue.insert(waiter, ticket);
     }
@@ -298,17 +298,18 @@ fn work(reader: &Reader<'_>) -> Result<Option<Work>, StoreError> {
         None => {}
     }
     let machine = reader.text_if_any("stateMachine")?;
-    let machine = machine.map(|arn| keep_rule(reader, "stateMachine", StateMachineArn::new(arn)));
+    let machine =
+        machine.map(|arn| valid_or_corrupt(reader, "stateMachine", StateMachineArn::new(arn)));
     Ok(machine.transpose()?.map(Work::Workflow))
 }
 
 fn permits(reader: &Reader<'_>) -> Result<Permits, StoreError> {
     let permits = i64::try_from(reader.number("permits")?).unwrap_or(i64::MAX);
-    keep_rule(reader, "permits", Permits::new(permits))
+    valid_or_corrupt(reader, "permits", Permits::new(permits))
 }
 
 fn holder(reader: &Reader<'_>, name: &str) -> Result<HolderId, StoreError> {
-    keep_rule(reader, name, HolderId::new(reader.text(name)?))
+    valid_or_corrupt(reader, name, HolderId::new(reader.text(name)?))
 }
 
 fn holder_if_any(reader: &Reader<'_>, name: &str) -> Result<Option<HolderId>, StoreError> {
@@ -318,13 +319,14 @@ fn holder_if_any(reader: &Reader<'_>, name: &str) -> Result<Option<HolderId>, St
 
 fn key(reader: &Reader<'_>) -> Result<Option<RunKey>, StoreError> {
     let key = reader.text_if_any("runKey")?.map(RunKey::new);
-    key.map(|key| keep_rule(reader, "runKey", key)).transpose()
+    key.map(|key| valid_or_corrupt(reader, "runKey", key))
+        .transpose()
 }
 
 fn task_token(reader: &Reader<'_>) -> Result<Option<TaskToken>, StoreError> {
     let token = reader.text_if_any("taskToken")?.map(TaskToken::of_record);
     token
-        .map(|token| keep_rule(reader, "taskToken", token))
+        .map(|token| valid_or_corrupt(reader, "taskToken", token))
         .transpose()
 }
 
@@ -338,7 +340,7 @@ pub(super) fn check_schema(reader: &Reader<'_>) -> Result<(), StoreError> {
 }
 
 /// Converts the error of a value that breaks the rule of its type to the error of the attribute `name`.
-fn keep_rule<T>(
+fn valid_or_corrupt<T>(
     reader: &Reader<'_>,
     name: &str,
     value: Result<T, Invalid>,

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_over_the_limit_is_not_worth_another_try() {
+    fn an_item_size_error_becomes_too_large() {
         let large = "Item size to update has exceeded the maximum allowed size";
         let other = "The provided expression refers to an attribute that does not exist";
         for (message, is_too_large) in [(large, true), (other, false)] {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_the_causes_and_is_cut() {
+    fn an_error_text_has_its_causes_and_a_bounded_length() {
         let cause = std::io::Error::other("connection reset ".repeat(40));
         let failure: SdkError<std::io::Error, ()> = SdkError::timeout_error(cause);
 

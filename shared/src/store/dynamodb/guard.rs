@@ -92,8 +92,8 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
             format!("size({holders}) = {one}")
         }
         Clause::LeaseSame(holder, lease) => lease::lease_same(holder, lease, e),
-        Clause::DueNotAfter(time) => due_unless_missing(e, "<=", *time),
-        Clause::DueNotBefore(time) => due_unless_missing(e, ">=", *time),
+        Clause::DueNotAfter(time) => due_compares_or_missing(e, "<=", *time),
+        Clause::DueNotBefore(time) => due_compares_or_missing(e, ">=", *time),
         Clause::DueIs(Some(time)) => number_is(e, &["dueAt"], time.millis()),
         Clause::DueIs(None) => missing(e, &["dueAt"]),
         Clause::SpacingPassed(now) => {
@@ -129,7 +129,7 @@ fn render(clause: &Clause, e: &mut Expression) -> String {
 
 /// Returns the condition that the lock is not due for the sweep, or that its `dueAt` compares with `time` in
 /// this way.
-fn due_unless_missing(e: &mut Expression, comparison: &str, time: Timestamp) -> String {
+fn due_compares_or_missing(e: &mut Expression, comparison: &str, time: Timestamp) -> String {
     let (none, path) = (missing(e, &["dueAt"]), e.path(&["dueAt"]));
     format!(
         "({none} OR {path} {comparison} {})",

@@ -92,7 +92,7 @@ impl DynamoStore {
 /// Returns the run of an entry, or `None` for a damaged entry, which must not hide the others.
 fn readable(lock: &LockKey, item: &Attributes) -> Option<Run> {
     let run = token(lock, item).and_then(|token| decode::run(lock, &RunId::Token(token), item));
-    unless_damaged(lock, run)
+    log_damaged(lock, run)
 }
 
 /// Returns the act of an entry, or `None` for a damaged entry.
@@ -105,11 +105,11 @@ fn readable_act(lock: &LockKey, item: &Attributes) -> Option<Act> {
         number.ok_or_else(|| reader.corrupt("sk", "does not end with a version"))
     });
     let act = version.and_then(|version| decode::act(lock, version, item));
-    unless_damaged(lock, act)
+    log_damaged(lock, act)
 }
 
 /// Returns the entry. A damaged entry is logged and returns `None`.
-fn unless_damaged<T>(lock: &LockKey, entry: Result<T, StoreError>) -> Option<T> {
+fn log_damaged<T>(lock: &LockKey, entry: Result<T, StoreError>) -> Option<T> {
     if let Err(error) = &entry {
         tracing::error!(event = "history_entry_skipped", %lock, %error, "the history skips an entry that it cannot read");
     }

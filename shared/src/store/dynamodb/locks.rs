@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bounds_hold_exactly_the_names_with_the_prefix_behind_the_last_one() {
+    fn bounds_hold_exactly_the_names_with_the_prefix_after_the_last() {
         let names = [
             "-", "a", "a-", "a.b", "a/", "a/b", "a/b:c", "a/z", "aa", "b", "z",
         ];

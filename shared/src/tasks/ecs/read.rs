@@ -49,7 +49,7 @@ mod tests {
     use aws_sdk_ecs::types as seen;
 
     #[test]
-    fn a_task_on_its_way_down_has_not_stopped() {
+    fn a_task_that_is_stopping_has_not_stopped() {
         let seen = |status| {
             let seen = seen::Task::builder().task_arn("a");
             let seen = seen.desired_status("STOPPED").last_status(status);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_without_a_status_is_no_answer() {
+    fn a_task_without_a_status_is_an_error() {
         let seen = seen::Task::builder().task_arn("a").build();
 
         assert!(matches!(task(&seen), Err(TasksError::Unavailable(_))));

@@ -87,7 +87,7 @@ fn a_run_that_was_named_may_go_on_beside_the_next() {
 }
 
 #[test]
-fn one_token_is_that_of_one_container_at_a_time_whatever_the_permits() {
+fn one_token_has_one_container_at_a_time_with_any_permits() {
     let again = |started| [container(7, 0, 20), container(7, started, 40)];
     let expected = Expected::permits(5).runs_beside("holder-7");
     let shared = Violation::SharedToken {

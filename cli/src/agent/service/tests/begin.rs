@@ -27,7 +27,7 @@ async fn no_lock_is_acquired_before_the_task_is_protected() {
 }
 
 #[tokio::test]
-async fn no_lock_is_acquired_for_a_client_that_disconnects_before_the_task_is_protected() {
+async fn a_client_that_disconnects_before_protection_acquires_no_lock() {
     let twins = Twins::default();
     let (protection, _endpoint) = silent(10 * LONG);
     let service = protected(&twins, protection).await;

@@ -11,7 +11,7 @@ fn lost<const N: usize>(more: [Fault; N]) -> Twins {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_without_a_timely_answer_is_released_as_failed_and_starts_no_min_interval() {
+async fn an_unconfirmed_permit_is_released_as_failed_and_starts_no_rest() {
     let plain = json!({ "name": "export", "lock": LOCK });
     let (mut spaced, mut short) = (plain.clone(), plain.clone());
     spaced["minIntervalSeconds"] = 3600.into();
@@ -59,7 +59,7 @@ async fn an_unconfirmed_grant_is_reported_as_unavailable_and_not_as_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopping_agent_repeats_the_request_at_once_and_waits_a_few_seconds_at_most() {
+async fn a_stopping_agent_repeats_requests_at_once_and_waits_three_seconds() {
     for (answers, unconfirmed) in [(vec![Silence; 2], 0), (vec![Silence, Hangs], 1)] {
         let twins = Twins::faulty([Silence; 3].into_iter().chain(answers));
         let service = service(&twins).await;

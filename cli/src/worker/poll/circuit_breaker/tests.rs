@@ -55,7 +55,7 @@ fn the_table_is_probed_before_the_first_receive() {
 }
 
 #[test]
-fn a_closed_breaker_receives_as_many_as_there_is_room_for_whatever_is_in_flight() {
+fn a_closed_breaker_receives_as_many_as_there_is_room_for() {
     play(closed(), "sent sent sent 7=7 0=wait");
 }
 
@@ -76,14 +76,14 @@ fn an_open_breaker_probes_the_table_before_it_receives_a_message() {
 }
 
 #[test]
-fn a_half_open_breaker_receives_one_message_and_no_other_before_its_health_signal() {
+fn a_half_open_breaker_has_one_message_until_its_health_signal() {
     let half_open = play(closed(), HALF_OPEN);
 
     play(half_open, "5=1 0=wait sent 4=wait failing resume 5=probe");
 }
 
 #[test]
-fn an_open_breaker_waits_for_the_messages_that_were_in_flight_when_it_opened() {
+fn an_open_breaker_waits_for_the_messages_in_flight() {
     play(
         closed(),
         "sent sent sent failing resume 5=wait unknown unknown 5=probe",

@@ -43,7 +43,7 @@ pub(super) fn replace(
         let others = || {
             others
                 .iter()
-                .filter(|(_, lease)| !is_same_tick(lease, terms))
+                .filter(|(_, lease)| !has_same_run_key(lease, terms))
         };
         let unmarked = others().find(|(_, lease)| lease.exit.replaced_by.is_none());
         let marked = || others().find(|(_, lease)| !lease.exit.is_committed());
@@ -69,7 +69,7 @@ pub(super) fn replace(
 /// Decides on a repeated request of a waiter that replaces a holder. Its stop is sent again, because the
 /// call that marked the holder may have failed before the stop. If no holder has its mark, it marks the
 /// oldest one that was granted its permit before the waiter joined.
-pub(super) fn replace_on(
+pub(super) fn repeat_replace(
     record: &LockRecord,
     seen: &Snapshot,
     acquire: &Acquire,
@@ -94,7 +94,7 @@ pub(super) fn replace_on(
     let holders = record.oldest_first().into_iter();
     let mut earlier = holders.filter(|(holder, lease)| {
         let is_free = lease.exit.replaced_by.is_none() && lease.exit.ending.is_none();
-        let other = !of_one(holder, by) && !is_same_tick(lease, &acquire.terms);
+        let other = !of_one(holder, by) && !has_same_run_key(lease, &acquire.terms);
         is_free && lease.token.granted_at() < joined && other
     });
     let Some((holder, mut lease)) = earlier.next() else {
@@ -120,7 +120,7 @@ pub(super) fn parent_of<'a>(record: &'a LockRecord, terms: &Terms) -> Option<&'a
 }
 
 /// Returns whether the holder of `lease` has the caller's run key.
-fn is_same_tick(lease: &Lease, terms: &Terms) -> bool {
+fn has_same_run_key(lease: &Lease, terms: &Terms) -> bool {
     lease.run_key.is_some() && lease.run_key == terms.run_key
 }
 

@@ -43,7 +43,7 @@ fn a_waiter_whose_key_is_not_free_yet_keeps_its_place() {
 }
 
 #[test]
-fn only_a_permit_that_goes_straight_on_in_a_full_lock_lets_others_write_in_between() {
+fn only_a_hand_over_in_a_full_lock_has_a_narrow_guard() {
     let mut full = Scene::queued(&["b"]);
     let mut dropped = full.clone();
     let drop = Command::DropWaiter(eviction_of("b"));

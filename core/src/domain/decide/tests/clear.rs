@@ -20,7 +20,7 @@ fn clear(scene: &mut Scene) -> Decision {
 }
 
 #[test]
-fn a_rest_that_is_ended_grants_at_once() {
+fn a_lock_whose_rest_is_cleared_grants_at_once() {
     let mut scene = resting();
 
     let early = scene.acquire("b", WhenFull::Refuse, 6);
@@ -34,7 +34,7 @@ fn a_rest_that_is_ended_grants_at_once() {
 }
 
 #[test]
-fn a_rest_that_is_ended_lets_the_first_waiter_in() {
+fn clearing_a_rest_hands_the_permit_to_the_first_waiter() {
     let mut scene = resting();
     scene.queue("b", 6).unwrap();
     scene.queue("c", 6).unwrap();
@@ -58,7 +58,7 @@ fn forget(scene: &mut Scene, second: u64) -> Decision {
 }
 
 #[test]
-fn a_tick_that_is_forgotten_runs_and_succeeds_once_more() {
+fn a_forgotten_run_key_can_succeed_once_more() {
     let mut scene = Scene::ticking(1);
     let token = scene.token("a");
     scene.release("a", RunOutcome::Succeeded, 1).unwrap();

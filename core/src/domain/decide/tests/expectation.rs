@@ -119,7 +119,7 @@ fn a_success_without_its_permit_meets_the_expectation() {
 }
 
 #[test]
-fn the_time_begins_with_the_first_grant_and_anew_with_another_expectation() {
+fn only_a_new_expectation_restarts_the_time() {
     let mut scene = ended(RunOutcome::Failed);
     for (case, every, from, expected) in [
         ("the same", Some(EVERY), 0, EVERY),
@@ -135,7 +135,7 @@ fn the_time_begins_with_the_first_grant_and_anew_with_another_expectation() {
 }
 
 #[test]
-fn a_paused_lock_misses_nothing_and_its_time_begins_anew_when_it_is_resumed() {
+fn no_success_is_missing_during_a_pause_and_its_end_restarts_the_time() {
     let resume = Command::Open(Opening::Resume, audit_note("done"));
     let end = Command::Open(Opening::PauseEnd, audit_note("over"));
     for (case, until, resume) in [("resumed", None, resume), ("over", Some(at(5000)), end)] {
@@ -208,7 +208,7 @@ fn a_grant_reads_only_if_a_success_is_missing_earlier_than_expected() {
 }
 
 #[test]
-fn a_release_with_the_expectation_of_its_lock_needs_no_read_unless_it_failed() {
+fn a_failure_under_an_expectation_is_not_released_without_a_read() {
     let (done, failed) = (RunOutcome::Succeeded, RunOutcome::Failed);
     for (case, outcome, expect_every, is_fast) in [
         ("success", done, Some(EVERY), true),

@@ -29,7 +29,7 @@ fn a_clock_that_steps_back_still_gives_a_larger_token() {
 }
 
 #[test]
-fn a_lock_that_was_purged_goes_on_with_larger_tokens() {
+fn tokens_keep_growing_after_the_record_was_deleted() {
     let before = Scene::held_by(1, &[("first", 0)]).token("first");
 
     let after = Scene::held_by(1, &[("second", 1)]).token("second");
@@ -38,7 +38,7 @@ fn a_lock_that_was_purged_goes_on_with_larger_tokens() {
 }
 
 #[test]
-fn the_same_holder_gets_its_lease_back_after_it_ran_out() {
+fn a_holder_that_acquires_again_renews_its_expired_lease() {
     let (mut scene, token) = held();
 
     let again = scene.acquire("a", WhenFull::Refuse, 100).unwrap();
@@ -50,7 +50,7 @@ fn the_same_holder_gets_its_lease_back_after_it_ran_out() {
 }
 
 #[test]
-fn a_run_key_is_taken_by_a_run_under_way_and_by_a_success_for_the_retention() {
+fn a_running_run_and_a_success_within_retention_keep_the_run_key() {
     use RunOutcome::{Failed, Succeeded};
     // How the first run ends at second 5, when another run acquires with its key, and the answer.
     for (end, second, expected) in [
@@ -154,7 +154,7 @@ fn every_grant_that_ends_leaves_an_entry_in_the_history() {
 }
 
 #[test]
-fn a_grant_with_an_empty_queue_leaves_nothing_to_do() {
+fn a_grant_with_an_empty_queue_has_no_effects() {
     let mut scene = Scene::new(2);
 
     let done = scene.acquire("a", WhenFull::Refuse, 0).unwrap();
@@ -164,7 +164,7 @@ fn a_grant_with_an_empty_queue_leaves_nothing_to_do() {
 }
 
 #[test]
-fn a_key_that_is_not_free_yet_is_no_rest_of_the_lock() {
+fn a_run_key_that_is_not_free_is_refused_as_held_after_the_rest() {
     let mut scene = Scene::held_on(2, |terms| {
         terms.run_key = Some(run_key("tick"));
         terms.min_interval = Some(Seconds::of(60));

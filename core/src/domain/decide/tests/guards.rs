@@ -98,7 +98,7 @@ fn grant_again(record: &mut LockRecord) {
 }
 
 #[test]
-fn a_grant_without_a_read_needs_an_open_lock_with_room_for_this_run_and_no_other_waiting() {
+fn the_fast_grant_needs_an_open_lock_with_a_free_permit_and_no_waiter() {
     let scene = Scene::held_by(2, &[("a", 50)]);
     let guard = fast_guard(&Command::Acquire(scene.request("b", WhenFull::Refuse)));
 
@@ -124,7 +124,7 @@ fn a_grant_without_a_read_needs_an_open_lock_with_room_for_this_run_and_no_other
 }
 
 #[test]
-fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on() {
+fn the_fast_renewal_needs_an_unchanged_grant_within_its_limits() {
     let scene = Scene::held_on(1, |terms| terms.max_run = Some(Seconds::of(200)));
     let guard = fast_guard(&Command::Renew(Renew {
         redrives: Some(0),
@@ -158,7 +158,7 @@ fn a_renewal_without_a_read_needs_the_grant_as_it_was_and_a_run_that_may_go_on()
 }
 
 #[test]
-fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
+fn the_fast_release_needs_a_lease_with_nothing_else_to_end() {
     let scene = Scene::held_by(2, &[("a", 50)]);
     let guard = fast_guard(&Command::Release(scene.release_of("a")));
 
@@ -190,7 +190,7 @@ fn a_release_without_a_read_needs_nothing_to_end_but_the_lease() {
 }
 
 #[test]
-fn a_release_of_a_lock_with_an_expectation_needs_the_same_one_and_no_pause() {
+fn the_fast_release_needs_the_same_expectation_and_an_open_lock() {
     let mut scene = Scene::held_by(1, &[("a", 50)]);
     expect(scene.record_mut(), 600);
     let guard = fast_guard(&Command::Release(Release {
@@ -213,7 +213,7 @@ fn a_release_of_a_lock_with_an_expectation_needs_the_same_one_and_no_pause() {
 }
 
 #[test]
-fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
+fn the_fast_grant_does_not_change_the_expectation() {
     let scene = Scene::new(1);
     let mut request = scene.request("a", WhenFull::Refuse);
     let without = fast_guard(&Command::Acquire(request.clone()));
@@ -232,7 +232,7 @@ fn a_grant_with_an_expectation_needs_the_same_one_and_one_without_needs_none() {
 }
 
 #[test]
-fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
+fn the_fast_enqueue_needs_a_full_lock_and_a_queue_below_its_bound() {
     let scene = Scene::held_by(1, &[("a", 50)]);
     let asked = scene.request("b", WhenFull::Queue { most: 1 });
     let guard = fast_guard(&Command::Acquire(asked.clone()));
@@ -265,7 +265,7 @@ fn a_place_without_a_read_is_one_in_the_queue_of_a_full_lock() {
 }
 
 #[test]
-fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
+fn enqueueing_beside_a_free_permit_needs_a_reason_and_an_early_sweep() {
     let mut scene = Scene::held_by(2, &[("a", 50)]);
     scene.pause(60);
     let mut record = scene.record().clone();
@@ -299,7 +299,7 @@ fn a_place_in_a_lock_with_room_needs_the_reason_to_wait_and_a_sweep_in_time() {
 }
 
 #[test]
-fn what_is_written_without_a_read_is_what_decide_writes_after_one() {
+fn the_fast_path_writes_what_decide_writes() {
     let held = Scene::held_by(1, &[("a", 50)]);
     let mut used = held.clone();
     used.release("a", RunOutcome::Failed, 60).unwrap();

@@ -49,7 +49,7 @@ fn a_run_that_goes_on_without_its_permit_keeps_its_key() {
 }
 
 #[test]
-fn its_success_takes_the_key_for_good_and_its_failure_gives_it_back() {
+fn a_yielded_run_keeps_its_key_by_success_and_frees_it_by_failure() {
     for (outcome, duplicate) in [(RunOutcome::Succeeded, true), (RunOutcome::Failed, false)] {
         let (mut scene, token) = yielded();
 
@@ -63,7 +63,7 @@ fn its_success_takes_the_key_for_good_and_its_failure_gives_it_back() {
 }
 
 #[test]
-fn its_end_is_recorded_while_others_hold_the_lock() {
+fn the_end_of_a_yielded_run_is_recorded_while_others_hold_the_lock() {
     let (mut scene, token) = yielded();
     scene.acquire("c", WhenFull::Refuse, 150).unwrap();
 
@@ -74,7 +74,7 @@ fn its_end_is_recorded_while_others_hold_the_lock() {
 }
 
 #[test]
-fn the_end_of_a_run_that_died_without_its_permit_is_settled_once_and_for_its_own_grant() {
+fn a_yielded_run_is_settled_once_and_only_under_its_own_token() {
     for succeeded in [true, false] {
         let (mut scene, token) = yielded();
         let other = FencingToken::from_number(token.number() - 1);
@@ -98,7 +98,7 @@ fn a_marker_that_is_never_settled_frees_its_key_after_the_retention() {
 }
 
 #[test]
-fn a_waiter_whose_key_is_kept_by_a_run_without_its_permit_is_dismissed_at_its_turn() {
+fn a_waiter_is_dismissed_if_a_yielded_run_has_its_run_key() {
     let (mut scene, _) = yielded();
     scene.acquire("c", WhenFull::Refuse, 101).unwrap();
     scene.ask(scene.tick("b"), WAIT, 102).unwrap();
@@ -141,7 +141,7 @@ fn a_late_success_takes_the_key_unless_another_run_has_taken_it() {
 }
 
 #[test]
-fn a_failure_that_is_reported_late_counts_only_where_the_run_went_on_without_its_permit() {
+fn a_late_failure_counts_only_for_a_yielded_run() {
     use RecoveryBasis::{Expired, Seen};
     use StalePolicy::{Terminate, Yield};
     for (stale, basis, expected) in [
@@ -204,7 +204,7 @@ fn a_run_key_and_the_history_are_kept_each_for_its_own_time() {
 }
 
 #[test]
-fn a_settled_end_is_in_the_history_as_far_as_that_may_remember_the_run() {
+fn a_settled_end_is_written_into_the_history_within_its_retention() {
     // The lease ends at 61 s.
     let bound = 61 + u64::from(RETENTION.history.get());
     let succeeded = Some(RunOutcome::Succeeded);
@@ -277,7 +277,7 @@ fn a_run_waits_for_the_end_of_its_key_beside_a_free_permit() {
 }
 
 #[test]
-fn a_retry_without_a_key_takes_a_free_permit_beside_the_attempt_before() {
+fn a_retry_without_a_run_key_does_not_wait_for_its_ending_attempt() {
     let of_caller = |terms: &mut Terms| terms.parent = Some(holder("caller"));
     let mut scene = Scene::held_on(2, of_caller);
     scene.mark_ending("a", 5);

@@ -82,7 +82,7 @@ fn an_evicted_holder_loses_its_permit_to_the_first_waiter() {
 }
 
 #[test]
-fn an_evicted_waiter_leaves_the_queue_and_is_dismissed_and_the_history_has_it() {
+fn an_evicted_waiter_is_dismissed_and_recorded_in_the_history() {
     let mut scene = Scene::queued(&["b", "c"]);
 
     let done = scene.evict("b", 2).unwrap();
@@ -97,7 +97,7 @@ fn an_evicted_waiter_leaves_the_queue_and_is_dismissed_and_the_history_has_it() 
 }
 
 #[test]
-fn an_order_that_finds_nothing_to_do_writes_nothing() {
+fn an_act_that_finds_nothing_to_do_writes_nothing() {
     let evict = Command::DropWaiter(eviction_of("nobody"));
     for command in [
         evict,
@@ -116,7 +116,7 @@ fn an_order_that_finds_nothing_to_do_writes_nothing() {
 
 /// The snapshot may contain the side item of another waiter, the one whose turn is next.
 #[test]
-fn an_evicted_waiter_is_not_taken_for_another() {
+fn an_eviction_dismisses_only_the_waiter_that_it_names() {
     let scene = Scene::queued(&["b", "c"]);
     let evict = Command::DropWaiter(eviction_of("b"));
 
@@ -143,7 +143,7 @@ fn a_frozen_lock_opens_when_an_operator_resumes_it() {
 }
 
 #[test]
-fn a_resume_gives_new_time_only_to_a_stale_holder_that_had_frozen_the_lock() {
+fn a_resume_restarts_limits_only_of_the_holder_that_froze_the_lock() {
     // The stale policy, the run time, and whether the run time starts again at 110 s.
     let cases = [
         (StalePolicy::Hold, 100, true),
@@ -248,7 +248,7 @@ fn stop_evicted(token: FencingToken) -> Mark {
 }
 
 #[test]
-fn a_holder_that_is_evicted_alive_keeps_its_permit_until_it_is_seen_to_have_stopped() {
+fn an_evicted_live_holder_keeps_its_permit_until_its_recovery() {
     for (basis, second) in [(RecoveryBasis::Seen, 3), (RecoveryBasis::Expired, 90)] {
         let mut scene = Scene::queued(&["b"]);
         let token = scene.token("a");
@@ -271,7 +271,7 @@ fn a_holder_that_is_evicted_alive_keeps_its_permit_until_it_is_seen_to_have_stop
 }
 
 #[test]
-fn a_grant_that_is_over_or_was_renewed_since_it_was_seen_to_be_dead_is_not_evicted() {
+fn an_eviction_of_a_renewed_or_ended_grant_changes_nothing() {
     let (mut scene, token) = held();
     let seen = Some(scene.seen("a"));
     let stop = |token, seen| {
@@ -354,7 +354,7 @@ fn a_lock_is_due_at_the_end_of_its_pause_and_idle_again_after_it() {
 
 /// Without a holder, the lock is in the state after a release that could not read the side item of `b`.
 #[test]
-fn a_waiter_whose_item_cannot_be_read_leaves_and_another_gets_a_permit_that_is_free() {
+fn dropping_an_unreadable_waiter_hands_over_a_free_permit() {
     let drop = Command::DropWaiter(DropWaiter {
         waiter: id("b"),
         holder: None,

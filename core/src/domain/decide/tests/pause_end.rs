@@ -35,7 +35,7 @@ fn an_acquire_sees_an_open_lock_from_the_end_of_the_pause_on() {
 }
 
 #[test]
-fn a_lock_that_is_paused_until_a_time_is_due_then_whatever_its_holders_do() {
+fn a_lock_is_due_at_the_end_of_its_pause() {
     let (mut idle, (mut released, _)) = (Scene::new(1), held());
     let mut evicted = Scene::queued(&["b"]);
     for scene in [&mut idle, &mut released, &mut evicted] {
@@ -53,7 +53,7 @@ fn a_lock_that_is_paused_until_a_time_is_due_then_whatever_its_holders_do() {
 }
 
 #[test]
-fn the_sweep_resumes_a_lock_whose_pause_is_over_and_lets_the_first_waiter_in() {
+fn the_sweep_ends_an_expired_pause_and_hands_over() {
     use ActKind::{Paused, Resumed};
     let (mut scene, _) = held();
     pause(&mut scene, 1);
@@ -71,7 +71,7 @@ fn the_sweep_resumes_a_lock_whose_pause_is_over_and_lets_the_first_waiter_in() {
 }
 
 #[test]
-fn the_end_of_a_pause_undoes_no_other_pause() {
+fn the_end_of_a_pause_does_not_end_a_newer_pause() {
     for until in [None, Some(at(200))] {
         let mut scene = Scene::new(1);
         pause(&mut scene, 0);
@@ -86,7 +86,7 @@ fn the_end_of_a_pause_undoes_no_other_pause() {
 }
 
 #[test]
-fn a_grant_before_the_sweep_keeps_the_lock_in_order_until_the_pause_is_ended() {
+fn an_expired_pause_lets_grants_and_hand_overs_through() {
     let mut scene = Scene::new(1);
     pause(&mut scene, 0);
     scene.acquire("a", WhenFull::Refuse, 100).unwrap();

@@ -34,7 +34,7 @@ fn a_release_hands_over_in_its_own_write_and_wakes_the_waiter_after_it() {
 }
 
 #[test]
-fn a_hand_over_stands_unless_another_run_goes_first_or_its_waiter_registers_anew() {
+fn a_hand_over_fails_if_its_waiter_changed_or_a_run_joined_the_front() {
     let seen = Scene::queued(&["b"]);
     let decided = seen.clone().release("a", RunOutcome::Succeeded, 5);
     let change = decided.unwrap().change(seen.items.record.as_ref());
@@ -57,7 +57,7 @@ fn a_hand_over_stands_unless_another_run_goes_first_or_its_waiter_registers_anew
 }
 
 #[test]
-fn no_run_passes_the_queue() {
+fn no_run_overtakes_the_queue() {
     let mut scene = Scene::held_by(2, &[("a", 0), ("b", 0)]);
     scene.queue("c", 1).unwrap();
 
@@ -68,7 +68,7 @@ fn no_run_passes_the_queue() {
 }
 
 #[test]
-fn asking_again_keeps_the_place() {
+fn a_waiter_that_acquires_again_keeps_its_place() {
     let mut scene = Scene::queued(&["b", "c"]);
 
     let again = scene.queue("b", 300).unwrap();
@@ -123,7 +123,7 @@ fn a_waiter_whose_time_is_up_leaves_the_queue() {
 }
 
 #[test]
-fn a_turn_that_comes_after_the_waiter_gave_up_goes_to_the_next() {
+fn a_permit_skips_a_waiter_that_gave_up() {
     let (mut scene, _) = held();
     scene.carry_out(&until("hasty", 10), 1).unwrap();
     scene.queue("b", 2).unwrap();
@@ -140,7 +140,7 @@ fn a_turn_that_comes_after_the_waiter_gave_up_goes_to_the_next() {
 }
 
 #[test]
-fn a_waiter_is_a_duplicate_of_its_tick_that_has_succeeded_and_tries_one_that_has_failed() {
+fn a_waiter_is_dismissed_only_if_the_run_with_its_key_succeeded() {
     let (mut succeeded, _) = held();
     for (name, second) in [("c", 1), ("b", 2)] {
         succeeded.ask(succeeded.tick(name), WAIT, second).unwrap();
@@ -201,7 +201,7 @@ fn a_paused_lock_takes_waiters_and_lets_them_in_when_it_is_resumed() {
 }
 
 #[test]
-fn a_place_whose_side_item_is_gone_does_not_hold_up_the_queue() {
+fn a_waiter_without_a_side_item_does_not_block_the_queue() {
     let mut scene = Scene::queued(&["ghost", "b"]);
     let waiters = &mut scene.items.waiters;
     waiters.retain(|_, waiter| waiter.terms.holder == holder("b"));

@@ -8,7 +8,7 @@ use crate::domain::{
 use crate::testing;
 
 #[test]
-fn a_dead_holder_is_recovered_and_its_run_is_in_the_history_with_the_evidence() {
+fn a_recovery_frees_the_permit_and_records_the_evidence() {
     let (mut scene, token) = held();
 
     scene.recover("a", RecoveryBasis::Seen, 5).unwrap();
@@ -29,7 +29,7 @@ fn a_recovery_hands_the_permit_to_the_first_waiter() {
 }
 
 #[test]
-fn a_lease_that_is_only_expired_is_dead_two_seconds_after_its_end_and_not_before() {
+fn an_expired_lease_is_recovered_two_seconds_after_its_end() {
     let (mut scene, _) = held();
 
     let answers =
@@ -40,7 +40,7 @@ fn a_lease_that_is_only_expired_is_dead_two_seconds_after_its_end_and_not_before
 }
 
 #[test]
-fn what_was_seen_before_a_heartbeat_or_another_grant_recovers_nothing() {
+fn evidence_from_before_a_heartbeat_or_another_grant_is_void() {
     let (mut renewed, token) = held();
     let recover = Command::Recover(renewed.recovery_of("a"));
     let mut granted = renewed.clone();
@@ -69,7 +69,7 @@ fn a_late_heartbeat_keeps_the_lease_until_it_is_freed() {
 }
 
 #[test]
-fn a_released_run_is_not_brought_back_by_a_heartbeat_that_was_under_way_or_is_forged() {
+fn a_late_or_forged_heartbeat_does_not_reinstate_a_released_grant() {
     let (mut scene, token) = held();
     scene.renew("a", token, 1).unwrap();
     scene.release("a", RunOutcome::Succeeded, 5).unwrap();
@@ -99,7 +99,7 @@ fn a_task_is_noted_while_the_run_holds_and_stays_when_the_run_ends() {
 }
 
 #[test]
-fn of_one_task_only_a_later_version_is_news() {
+fn only_a_later_version_of_a_task_is_recorded() {
     let (mut scene, token) = held();
 
     let noted = [4, 4, 3, 5].map(|version| note(&mut scene, token, version));
@@ -136,7 +136,7 @@ fn only_a_holder_that_may_live_has_its_heartbeat_state_ended() {
 /// Each case: the holder in the release, how the run ended, and whether a repeated failure is answered
 /// as already released.
 #[test]
-fn a_second_release_is_answered_as_such_only_to_the_run_that_released() {
+fn only_the_run_that_released_is_told_that_it_already_did() {
     let cases = [
         ("a", RunOutcome::Failed, true),
         ("another", RunOutcome::Failed, false),
@@ -162,7 +162,7 @@ fn a_second_release_is_answered_as_such_only_to_the_run_that_released() {
 
 /// A heartbeat may reinstate such a lease, but not after a success.
 #[test]
-fn a_late_success_counts_as_a_release_only_where_a_redrive_could_go_on() {
+fn a_late_success_is_a_release_only_if_its_grant_could_be_reinstated() {
     for (beats, another, expected) in [
         (true, false, "Released"),
         (false, false, "Lost"),

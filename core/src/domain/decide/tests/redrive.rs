@@ -37,7 +37,7 @@ fn a_redriven_run_gets_its_grant_back_if_no_run_was_granted_since() {
 }
 
 #[test]
-fn a_redriven_run_that_asks_once_more_voids_what_was_seen_before() {
+fn an_acquire_after_a_redrive_makes_earlier_evidence_void() {
     let (mut scene, token) = held();
     let seen = scene.seen("a");
     let terms = Terms {
@@ -60,7 +60,7 @@ fn a_redriven_run_that_asks_once_more_voids_what_was_seen_before() {
 }
 
 #[test]
-fn a_redriven_run_that_was_overtaken_or_evicted_or_meets_a_pause_has_lost_its_lease() {
+fn a_redriven_run_that_was_overtaken_evicted_or_paused_loses_its_lease() {
     let (mut held, token) = dead();
     held.acquire("b", WhenFull::Refuse, 50).unwrap();
     let mut free = held.clone();
@@ -82,7 +82,7 @@ fn a_redriven_run_that_was_overtaken_or_evicted_or_meets_a_pause_has_lost_its_le
 }
 
 #[test]
-fn a_redriven_run_has_its_whole_time_once_more() {
+fn a_redrive_restarts_the_time_limit_of_the_run() {
     let mut scene = Scene::held_on(1, |terms| terms.max_run = Some(Seconds::of(100)));
     let token = scene.token("a");
     scene.renew("a", token, 1).unwrap();
@@ -94,7 +94,7 @@ fn a_redriven_run_has_its_whole_time_once_more() {
 }
 
 #[test]
-fn a_redriven_run_that_is_done_before_its_first_heartbeat_leaves_nothing_to_put_back() {
+fn a_late_success_of_a_redriven_run_prevents_its_reinstatement() {
     let (scene, _) = ticking_under(StalePolicy::Terminate);
     let release = Command::Release(scene.release_of("a"));
     let (mut scene, token) = dead();
@@ -111,7 +111,7 @@ fn a_redriven_run_that_is_done_before_its_first_heartbeat_leaves_nothing_to_put_
 }
 
 #[test]
-fn a_heartbeat_brings_a_grant_back_fifteen_seconds_after_the_end_and_not_before() {
+fn a_heartbeat_reinstates_a_grant_only_15_s_after_its_end() {
     for (second, expected) in [
         (6, "Err(LeaseLost)"),
         (19, "Err(LeaseLost)"),
@@ -126,7 +126,7 @@ fn a_heartbeat_brings_a_grant_back_fifteen_seconds_after_the_end_and_not_before(
 }
 
 #[test]
-fn a_heartbeat_that_crosses_the_release_of_a_failure_is_no_lost_lease() {
+fn a_heartbeat_sent_before_the_release_of_a_failure_is_no_error() {
     for (beats, second, counted, expected) in [
         (true, 5, Some(0), "Ended"),
         (true, 19, Some(0), "Ended"),
@@ -156,7 +156,7 @@ fn a_heartbeat_that_crosses_the_release_of_a_failure_is_no_lost_lease() {
 }
 
 #[test]
-fn a_grant_that_is_back_counts_the_redrives_that_brought_it() {
+fn a_reinstated_lease_has_the_reported_number_of_redrives() {
     for (reported, expected) in [(Some(2), 2), (None, 0)] {
         let (mut scene, token) = dead();
         let renew = Command::Renew(Renew {
@@ -191,7 +191,7 @@ fn the_history_keeps_the_lease_of_a_run_that_may_be_redriven() {
 }
 
 #[test]
-fn a_redriven_heartbeat_with_a_shorter_lease_moves_no_end_back() {
+fn the_first_heartbeat_after_a_redrive_never_shortens_the_lease() {
     let mut scene = Scene::held_on(1, |terms| terms.lease = Seconds::of(120));
     let (token, end) = (scene.token("a"), scene.lease("a").expires_at);
     let renew = Renew {

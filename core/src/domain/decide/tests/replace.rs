@@ -127,7 +127,7 @@ fn an_execution_replaces_neither_itself_nor_its_parent() {
 }
 
 #[test]
-fn a_tick_that_is_delivered_twice_is_a_duplicate_under_every_policy() {
+fn a_second_delivery_is_a_duplicate_under_every_overlap_policy() {
     for when_full in [WhenFull::Refuse, WAIT, WhenFull::Replace] {
         let mut scene = Scene::ticking(1);
 
@@ -139,7 +139,7 @@ fn a_tick_that_is_delivered_twice_is_a_duplicate_under_every_policy() {
 }
 
 #[test]
-fn a_holder_that_finishes_before_it_is_stopped_has_finished() {
+fn a_replaced_holder_may_still_release_before_its_stop() {
     let mut scene = replaced();
     let token = scene.token("a");
 
@@ -150,7 +150,7 @@ fn a_holder_that_finishes_before_it_is_stopped_has_finished() {
 }
 
 #[test]
-fn a_run_that_asks_again_to_replace_has_the_stop_tried_again() {
+fn a_replacer_that_acquires_again_sends_the_stop_again() {
     let mut scene = Scene::held_by(2, &[("old", 0), ("before", 1)]);
     scene.acquire("new", WhenFull::Replace, 3).unwrap();
 
@@ -168,7 +168,7 @@ fn a_run_that_asks_again_to_replace_has_the_stop_tried_again() {
 }
 
 #[test]
-fn a_queue_at_its_most_takes_no_run_that_replaces() {
+fn a_full_queue_refuses_a_run_that_replaces() {
     let (mut scene, _) = held();
     let record = scene.record_mut();
     for number in 0..QUEUE_MAX {

@@ -240,7 +240,7 @@ impl Scene {
     /// Decides on `command` as the protocol does, writes the decision, and returns it.
     pub(super) fn carry_out(&mut self, command: &Command, second: u64) -> Decision {
         let now = at(second);
-        if let Some(waiter) = command.waits_already(now) {
+        if let Some(waiter) = command.waiter_to_register_first(now) {
             self.items.waiters.insert(waiter.id(), waiter);
         }
         let seen = self.read(command.waiter_to_read(self.items.record.as_ref()));

@@ -42,7 +42,7 @@ fn why_stale(decision: Decision) -> Staleness {
 }
 
 #[test]
-fn a_run_without_progress_is_stale_and_a_changed_progress_is_what_counts() {
+fn a_run_is_stale_unless_its_progress_changes() {
     let mut scene = bounded(StalePolicy::Terminate);
     report(&mut scene, "row 1", 40).unwrap();
     report(&mut scene, "row 1", 80).unwrap();
@@ -124,7 +124,7 @@ fn only_a_holder_that_stays_silent_for_its_time_freezes_the_lock() {
 
 /// The evidence cannot be read, so the holder was never marked as a suspect.
 #[test]
-fn a_holder_of_which_nothing_is_known_freezes_its_lock_after_an_hour() {
+fn a_holder_without_readable_evidence_freezes_its_lock_after_an_hour() {
     let (mut scene, _) = held();
     let bound = 60 + 3_600;
 
@@ -178,8 +178,7 @@ fn a_freeze_is_in_the_history_with_its_reason() {
 
 /// The workflow of the run may report the end of its work, or send another heartbeat.
 #[test]
-fn the_history_keeps_the_lease_of_a_run_that_goes_on_without_its_permit_and_of_no_other_that_yields()
- {
+fn only_a_run_that_continues_without_its_permit_keeps_its_lease() {
     for (yields, kept) in [(true, true), (false, false)] {
         let mut scene = bounded(StalePolicy::Yield);
         let token = scene.token("a");

@@ -40,7 +40,7 @@ fn stopped_for_another() -> Scene {
 }
 
 #[test]
-fn a_stop_for_silence_takes_a_mark_that_has_stood_for_its_time() {
+fn only_a_suspect_that_stays_silent_is_stopped() {
     let (mut scene, _) = held();
     assert_eq!(suspect(&mut scene, 61), "Unchanged", "not dead yet");
     let unmarked = stop(&mut scene, StopReason::Stale, 62);
@@ -79,7 +79,7 @@ fn a_stop_that_was_decided_before_a_heartbeat_is_not_committed_after_it() {
 /// The first heartbeat after the redrive comes in the same millisecond as the last one before, so the
 /// end of the lease does not change.
 #[test]
-fn evidence_from_before_a_redrive_is_void_even_if_the_lease_ends_when_it_did() {
+fn evidence_from_before_a_redrive_is_void_even_if_the_lease_end_is_equal() {
     let commands: [fn(&Scene) -> Command; 3] = [
         |scene| Command::Recover(scene.recovery_of("a")),
         mark_of,
@@ -101,7 +101,7 @@ fn evidence_from_before_a_redrive_is_void_even_if_the_lease_ends_when_it_did() {
 }
 
 #[test]
-fn a_heartbeat_after_a_committed_stop_is_refused_and_a_success_is_a_success() {
+fn after_a_committed_stop_a_heartbeat_fails_and_a_success_counts() {
     let (mut scene, token) = held();
     suspect(&mut scene, 62);
     assert_eq!(stop(&mut scene, StopReason::Stale, 82), "Done");
@@ -206,7 +206,10 @@ fn a_run_of_the_same_key_is_no_duplicate_of_the_one_that_is_ending() {
 
     let refused = scene.ask(scene.tick("b"), WhenFull::Refuse, 2).unwrap_err();
 
-    assert!(refused.frees_a_permit(&scene.tick("b")), "{refused:?}");
+    assert!(
+        refused.should_wait_for_ending_holder(&scene.tick("b")),
+        "{refused:?}"
+    );
 }
 
 #[test]

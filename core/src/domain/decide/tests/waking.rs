@@ -32,7 +32,7 @@ fn the_sweep_comes_for_those_that_join_a_lock_that_rests() {
 }
 
 #[test]
-fn a_release_that_comes_twice_hands_over_what_the_first_was_cut_off_before() {
+fn a_repeated_release_hands_over_if_the_first_did_not() {
     let mut scene = Scene::queued(&["b"]);
     let release = scene.release_of("a");
     // The side item of the first waiter was not read for this release.
@@ -194,7 +194,7 @@ fn a_waiter_that_asks_again_is_let_in_only_if_it_is_the_first() {
 }
 
 #[test]
-fn a_waiter_that_takes_up_an_old_turn_finds_its_grant_and_has_confirmed_it() {
+fn a_waiter_that_takes_up_an_old_turn_confirms_its_grant() {
     // The turn is taken up within the run time and after it, and within the lease and after it.
     for (max_run, second) in [(Some(30), 20), (Some(30), 50), (Some(30), 300), (None, 300)] {
         let (mut scene, _) = held();
@@ -212,7 +212,7 @@ fn a_waiter_that_takes_up_an_old_turn_finds_its_grant_and_has_confirmed_it() {
 }
 
 #[test]
-fn a_release_that_comes_twice_wakes_a_waiter_again_that_has_not_confirmed_its_grant() {
+fn a_repeated_release_wakes_an_unconfirmed_waiter_again() {
     for (waiters, confirmed, expected) in [
         (&[][..], false, &[][..]),
         (&["b"], false, &["WakeAgain"]),
@@ -261,7 +261,7 @@ fn a_hand_over_that_changes_nothing_is_asked_for_again() {
 }
 
 #[test]
-fn a_lock_that_was_looked_at_comes_up_again_when_its_next_lease_ends_or_after_a_while() {
+fn a_checked_lock_is_due_at_its_next_lease_end_or_after_30_s() {
     for (second, due) in [(10, 60), (200, 230)] {
         let (mut scene, _) = held();
         scene.record_mut().due = Some(at(5));

@@ -92,7 +92,7 @@ fn a_frozen_lock_refuses_whatever_the_request_says() {
 }
 
 #[test]
-fn a_place_without_a_read_is_taken_at_a_paused_lock_by_those_alone_that_wait_there() {
+fn the_fast_enqueue_at_a_paused_lock_is_only_for_runs_that_wait_there() {
     for (when_paused, clause) in [
         (WhenPaused::Queue { most: 3 }, Clause::NotFrozen),
         (WhenPaused::Queue { most: 2 }, Clause::Open),

@@ -81,7 +81,7 @@ fn a_history_is_read_only_if_the_execution_ended_without_success() {
 
 /// A workflow may catch the failure of its guarded states and continue after them.
 #[test]
-fn an_execution_that_goes_on_behind_its_states_is_not_stopped() {
+fn an_execution_is_not_stopped_after_its_guarded_states() {
     let runs = |redrives| seen(ExecutionState::Running, redrives, None);
     let task = || vec![task("t", false)];
     for (execution, second, started, reads, frees) in [

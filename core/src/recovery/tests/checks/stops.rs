@@ -14,7 +14,7 @@ fn frozen() -> Outcome {
 }
 
 #[test]
-fn a_stop_is_committed_before_it_is_carried_out_and_judged_once_more_after_it() {
+fn a_stop_is_committed_carried_out_and_then_judged_again() {
     let evidence = ["DescribeExecution", "ListTasks"];
     let carried_out = ["ProveOwnership", "Stop", "StopExecution", "StopTask"];
     let not_committed = [&evidence[..], &["ProveOwnership", "Stop", "LoadLease"]].concat();
@@ -120,7 +120,7 @@ fn a_holder_is_stopped_for_a_replacer_as_long_as_that_one_waits() {
 /// The replacer was redriven and its description does not show that yet, or its registration came late.
 /// No run is stopped for a replacer that may be dead.
 #[test]
-fn a_replacer_that_registered_behind_its_end_is_judged_later() {
+fn a_replacer_that_registered_after_its_end_is_judged_later() {
     // The second of its registration, the redrives that it reported, the second of the check, and the
     // step of the check.
     for (since, redrives, second, then) in [

@@ -32,7 +32,7 @@ pub(super) fn execution_event(status: &str, input: &Value) -> Value {
 }
 
 #[test]
-fn an_execution_tells_what_became_of_it_and_its_lock() {
+fn an_execution_event_has_its_state_and_its_lock() {
     for (status, state) in [
         ("RUNNING", ExecutionState::Running),
         ("SUCCEEDED", ExecutionState::Ended(ExecutionEnd::Succeeded)),
@@ -57,7 +57,7 @@ fn an_execution_tells_what_became_of_it_and_its_lock() {
 }
 
 #[test]
-fn an_execution_without_a_lock_in_its_input_is_an_execution_all_the_same() {
+fn an_execution_event_without_a_lock_in_its_input_is_read() {
     let texts = [
         "{}",
         "not JSON",

@@ -59,7 +59,7 @@ fn task_of(event: Value) -> (Task, Option<FencingToken>) {
 }
 
 #[test]
-fn a_stopped_task_tells_lock_holder_grant_and_how_it_ended() {
+fn a_task_event_has_its_lock_holder_hash_token_and_end() {
     let trigger = Trigger::read(task_event()).unwrap();
     let Trigger::TaskChanged {
         lock,
@@ -98,7 +98,7 @@ fn a_task_with_a_pending_stop_has_not_stopped() {
 }
 
 #[test]
-fn what_an_event_of_a_task_need_not_have_may_be_missing_or_odd() {
+fn optional_fields_of_a_task_event_may_be_missing_or_malformed() {
     let overrides = json!({ "containerOverrides": [{ "name": "report" }] });
     for (path, value) in [
         ("/detail/overrides", None),

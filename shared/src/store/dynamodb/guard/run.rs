@@ -28,7 +28,7 @@ pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> St
         }
         RunGuard::EndedUnder(token) => {
             let mut clauses = vec![number_is(e, &["token"], token.number()), any_outcome(e)];
-            clauses.extend(ended_well(e));
+            clauses.extend(has_ended_attributes(e));
             all(&clauses)
         }
     }
@@ -58,12 +58,12 @@ fn over(now: Timestamp, e: &mut Expression) -> String {
         is_type(e, &["token"], "N"),
         format!("({outcome} IN ({others}) OR ({outcome} = {succeeded} AND {retain} <= {now}))"),
     ];
-    clauses.extend(ended_well(e));
+    clauses.extend(has_ended_attributes(e));
     all(&clauses)
 }
 
 /// Returns the conditions that an item has the attributes of an ended run, with their types.
-fn ended_well(e: &mut Expression) -> Vec<String> {
+fn has_ended_attributes(e: &mut Expression) -> Vec<String> {
     let mut clauses = vec![
         number_is(e, &["schema"], SCHEMA),
         is_type(e, &["holder"], "S"),

@@ -5,7 +5,7 @@ use super::{Change, NOW, assert_bound, assert_broken, enter, hold, move_lease, p
 use crate::domain::{Clause, FencingToken, Guard, Permits, RunOutcome, Seconds, Ticket, WhenFull};
 
 #[test]
-fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
+fn the_guard_of_a_hand_over_allows_only_new_waiters() {
     let mut scene = Scene::held_by(1, &[("a", 50)]);
     scene.queue("b", 60).unwrap();
     let before = scene.record().clone();
@@ -43,7 +43,7 @@ fn a_hand_over_lets_others_arrive_and_needs_all_else_as_it_was_seen() {
 /// waiter. A waiter that was to replace another holder may get this permit; then that holder keeps its
 /// place.
 #[test]
-fn a_hand_over_of_several_permits_needs_the_others_held_and_a_spared_one_as_it_was_seen() {
+fn a_semaphore_hand_over_needs_full_holders_and_an_unchanged_target() {
     let released: Change = ("a release", |record| {
         record.holders.remove(&holder("a"));
     });
@@ -84,7 +84,7 @@ fn a_decision_without_a_narrow_guard_needs_the_version_that_was_seen() {
 
 /// A write that changes the capacity depends on the version of the record.
 #[test]
-fn a_place_is_taken_without_a_read_only_where_the_lock_keeps_its_capacity() {
+fn the_fast_enqueue_does_not_change_the_capacity() {
     for (permits, fast) in [(2, true), (3, false)] {
         let mut scene = Scene::held_on(2, |terms| terms.min_interval = Some(Seconds::of(600)));
         if !fast {
