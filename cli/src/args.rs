@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Run(Box<run::RunArgs>),
     /// Run a command once for each message of an SQS queue
     Worker(Box<worker::WorkerArgs>),
-    /// Report progress, from inside a command that `lockstep run` or `lockstep worker` started
+    /// Report progress, from inside a guarded command
     Progress {
         /// Any text; a text that differs from the one before counts as progress
         value: String,
