@@ -1,12 +1,12 @@
 //! One success per run key: the end of the work decides, however the grant ended.
 
 use super::scene::{
-    Decision, RETENTION, Scene, WAIT, answer, at, audit_note, holder, run_key, ticking_under,
-    yielded,
+    Decision, RETENTION, Scene, WAIT, answer, at, audit_note, effects, holder, run_key,
+    ticking_under, yielded,
 };
 use crate::domain::{
-    Command, FencingToken, Forget, NoteTask, Outcome, Recover, RecoveryBasis, Refusal, Release,
-    Run, RunOutcome, Settle, StalePolicy, Terms, Timestamp, WhenFull,
+    Command, Expectation, FencingToken, Forget, NoteTask, Outcome, Recover, RecoveryBasis, Refusal,
+    Release, Run, RunOutcome, Seconds, Settle, StalePolicy, Terms, Timestamp, WhenFull, decide,
 };
 use crate::testing;
 
@@ -84,6 +84,25 @@ fn a_yielded_run_is_settled_once_and_only_under_its_own_token() {
 
         assert_eq!(answers, ["Unchanged", "Done", "Unchanged"]);
         assert_eq!(is_duplicate(&again(&mut scene, 202)), succeeded);
+    }
+}
+
+/// The run has lost its permit already, so its end changes nothing else in the record.
+#[test]
+fn a_settled_end_writes_the_record_only_for_an_expected_success() {
+    let every = Expectation::starting(Seconds::of(600), at(0));
+    for (expected, succeeded, writes) in [
+        (Some(every), true, true),
+        (Some(every), false, false),
+        (None, true, false),
+    ] {
+        let (mut scene, token) = yielded();
+        scene.record_mut().expectation = expected;
+
+        let done = decide(&scene.read(None), &settle(token, succeeded), at(200)).unwrap();
+
+        assert_eq!(done.outcome, Outcome::Done);
+        assert_eq!(done.next.is_some(), writes, "{expected:?}, {succeeded}");
     }
 }
 
@@ -241,6 +260,22 @@ fn a_waiter_is_no_duplicate_of_a_run_with_another_key_or_none() {
 
         assert_eq!(scene.holders(), ["b"], "after {key:?}");
     }
+}
+
+#[test]
+fn a_waiter_whose_key_a_holder_has_is_dismissed_at_its_turn() {
+    let mut scene = Scene::held_by(2, &[("c", 0), ("d", 0)]);
+    for name in ["a", "b"] {
+        scene.ask(scene.tick(name), WAIT, 1).unwrap();
+    }
+    scene.release("c", RunOutcome::Succeeded, 2).unwrap();
+    assert_eq!((scene.holders(), scene.line()), (vec!["a", "d"], vec!["b"]));
+
+    let done = scene.release("d", RunOutcome::Succeeded, 3).unwrap();
+
+    assert_eq!(effects(&done), ["Dismiss"]);
+    assert_eq!(scene.holders(), ["a"]);
+    assert!(scene.record().queue.is_empty());
 }
 
 /// Returns a lock of two permits, one of them held by a run with the key `tick` that is being stopped.

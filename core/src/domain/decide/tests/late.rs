@@ -93,3 +93,21 @@ fn a_heartbeat_without_a_pace_is_judged_by_the_lease() {
         }
     );
 }
+
+#[test]
+fn a_late_heartbeat_without_a_new_redrive_changes_nothing() {
+    let (mut scene, token) = held();
+    let late = Command::Renew(Renew {
+        beat: Some(task_token("old")),
+        redrives: Some(0),
+        ..testing::renew(holder("a"), token)
+    });
+    scene.carry_out(&sent(&scene, 60, "new"), 20).unwrap();
+    let before = scene.record().clone();
+
+    let answered = end(scene.carry_out(&late, 10));
+
+    let expires_at = at(80);
+    assert_eq!(answered, Outcome::Renewed { expires_at });
+    assert_eq!(scene.record(), &before);
+}

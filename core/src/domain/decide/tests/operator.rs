@@ -205,7 +205,10 @@ fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
         (None, 3_700, true),
     ];
     for (suspect, resumed, moved) in cases {
-        let mut scene = Scene::held_on(1, |terms| terms.max_run = Some(Seconds::of(40)));
+        let mut scene = Scene::held_on(1, |terms| {
+            terms.max_run = Some(Seconds::of(40));
+            terms.no_progress = Some(Seconds::of(30));
+        });
         scene.record_mut().gate.mode = Mode::Frozen {
             note: "another hangs".into(),
         };
@@ -220,6 +223,7 @@ fn a_resume_moves_the_end_of_a_lease_only_if_that_end_froze_the_lock() {
         let case = format!("{suspect:?}, {resumed} s");
         assert_eq!(lease.expires_at, at(end), "{case}");
         assert_eq!(lease.run_until, Some(at(resumed + 40)), "{case}");
+        assert_eq!(lease.stalls_at, Some(at(resumed + 30)), "{case}");
     }
 }
 

@@ -119,6 +119,26 @@ fn a_release_ends_the_heartbeat_state() {
     assert_eq!(done.effects, [Effect::EndHeartbeat(task_token("beat"))]);
 }
 
+/// The release may have died before it ended the state. After a failure, a redrive may continue the run
+/// in another heartbeat state.
+#[test]
+fn a_repeated_release_ends_the_heartbeat_state_of_a_success_alone() {
+    for (outcome, ends) in [(RunOutcome::Succeeded, true), (RunOutcome::Failed, false)] {
+        let (mut scene, token) = held();
+        scene.renew("a", token, 1).unwrap();
+        let release = Command::Release(Release {
+            outcome,
+            ..scene.release_of("a")
+        });
+        scene.carry_out(&release, 5).unwrap();
+
+        let again = scene.carry_out(&release, 6).unwrap();
+
+        let expected = ends.then(|| Effect::EndHeartbeat(task_token("beat")));
+        assert_eq!(again.effects, Vec::from_iter(expected), "{outcome:?}");
+    }
+}
+
 /// A holder that is seen to be dead has no heartbeat state left.
 #[test]
 fn only_a_holder_that_may_live_has_its_heartbeat_state_ended() {

@@ -2,8 +2,8 @@
 
 use super::scene::{Scene, answer, at, held, holder, ticking_under};
 use crate::domain::{
-    Command, FencingToken, Outcome, Pace, RecoveryBasis, Renew, RunOutcome, Seconds, StalePolicy,
-    Terms, Transition, WhenFull,
+    Command, EndingCause, FencingToken, Outcome, Pace, RecoveryBasis, Renew, RunOutcome, Seconds,
+    StalePolicy, Terms, Transition, WhenFull,
 };
 use crate::testing;
 
@@ -233,5 +233,32 @@ fn the_time_of_a_redriven_run_begins_when_its_work_may_begin_again() {
         let expected = if resumes { "Renewed" } else { "Err(Stale)" };
         assert_eq!(answer(&later), expected);
         assert_eq!(scene.lease("a").run_until, Some(at(run_until)));
+    }
+}
+
+/// After a committed stop the heartbeats of the grant are refused, so no redrive continues it.
+#[test]
+fn an_ending_holder_gets_its_grant_again_only_after_a_redrive() {
+    use EndingCause::{Evicted, Over, Stopped};
+    // The cause of the ending, the redrives in the lease and in the request, and the answer.
+    for (cause, known, reported, expected) in [
+        (Over, 0, 1, "AlreadyHeld"),
+        (Over, 0, 0, "Err(Held)"),
+        (Over, 1, 0, "Err(Held)"),
+        (Stopped, 0, 1, "Err(Held)"),
+        (Evicted("broken".into()), 0, 1, "Err(Held)"),
+    ] {
+        let (mut scene, _) = held();
+        let lease = scene.record_mut().holders.get_mut(&holder("a")).unwrap();
+        lease.redrives = known;
+        lease.exit = lease.exit.ending(cause.clone(), at(1));
+        let terms = Terms {
+            redrives: reported,
+            ..scene.terms("a")
+        };
+
+        let again = scene.ask(terms, WhenFull::Refuse, 2);
+
+        assert_eq!(answer(&again), expected, "{cause:?}: {known}, {reported}");
     }
 }

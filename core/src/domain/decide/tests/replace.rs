@@ -1,9 +1,9 @@
 //! Runs that replace a holder.
 
-use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder, task_token};
+use super::scene::{Scene, WAIT, answer, at, effects, eviction_of, held, holder, id, task_token};
 use crate::domain::{
-    Acquire, Command, Effect, Exit, ExitStep, FencingToken, QUEUE_MAX, RecoveryBasis, Refusal,
-    Renew, RunOutcome, StopReason, WaiterId, WhenFull, decide,
+    Acquire, Command, Effect, EndingCause, Exit, ExitStep, FencingToken, Lease, QUEUE_MAX,
+    RecoveryBasis, Refusal, Renew, RunOutcome, Seconds, StopReason, WaiterId, WhenFull, decide,
 };
 use crate::testing;
 
@@ -80,7 +80,8 @@ fn a_run_that_replaces_stops_none_before_the_lock_could_let_it_in() {
         scene.pause(4);
     };
     for (close, open) in [(&rest as &dyn Fn(&mut Scene), None), (&pause, Some(60))] {
-        let mut scene = Scene::queued(&[]);
+        // The sweep checks the holder at the end of its lease, or earlier.
+        let mut scene = Scene::held_on(1, |terms| terms.lease = Seconds::of(900));
         close(&mut scene);
         let asked = scene.acquire("new", WhenFull::Replace, 5).unwrap();
         let stop = Command::Mark(scene.mark_of("a", ExitStep::Stop(StopReason::Replaced)));
@@ -91,11 +92,7 @@ fn a_run_that_replaces_stops_none_before_the_lock_could_let_it_in() {
         }
 
         assert_eq!((effects(&asked), early.as_str()), (vec![], "Unchanged"));
-        assert!(
-            scene.record().due <= Some(at(60)),
-            "{:?}",
-            scene.record().due
-        );
+        assert_eq!(scene.record().due, Some(at(60)));
         assert_eq!(answer(&scene.carry_out(&stop, 60)), "Done");
         let again = scene.acquire("new", WhenFull::Replace, 61).unwrap();
         assert_eq!(effects(&again), ["Stop"]);
@@ -220,6 +217,82 @@ fn a_run_that_waits_to_replace_marks_a_holder_that_was_there_before_it() {
     assert_eq!(effects(&again), ["Stop"]);
     assert_eq!(scene.lease("a").exit.replaced_by, Some(holder("new")));
     assert_eq!((later.effects, later.next), (vec![], None));
+}
+
+/// Returns a mutex with the holder `a`, for whose permit `new` waits since second 3 and `second` since
+/// second 4. No run replaces `a` yet.
+fn unmarked() -> Scene {
+    let mut scene = Scene::held_on(1, |terms| terms.lease = Seconds::of(900));
+    for (name, second) in [("new", 3), ("second", 4)] {
+        scene.carry_out(&waiting(&scene, name), second).unwrap();
+    }
+    leaving(&mut scene).exit = Exit::default();
+    scene
+}
+
+/// Returns the lease of `a`.
+fn leaving(scene: &mut Scene) -> &mut Lease {
+    scene.record_mut().holders.get_mut(&holder("a")).unwrap()
+}
+
+fn grant_at(lease: &mut Lease, second: u64) {
+    lease.token = FencingToken::next(FencingToken::NONE, at(second));
+}
+
+#[test]
+fn a_waiter_replaces_only_an_earlier_holder_that_is_not_leaving_yet() {
+    // The case, the waiter whose side item was read, the holder, and whether `new` replaces it.
+    let cases: [(&str, &str, fn(&mut Lease), bool); 6] = [
+        ("granted before", "new", |lease| grant_at(lease, 2), true),
+        ("granted then", "new", |lease| grant_at(lease, 3), false),
+        ("granted later", "new", |lease| grant_at(lease, 4), false),
+        (
+            "replaced by another",
+            "new",
+            |lease| lease.exit.replaced_by = Some(holder("second")),
+            false,
+        ),
+        (
+            "ending",
+            "new",
+            |lease| lease.exit = lease.exit.ending(EndingCause::Over, at(5)),
+            false,
+        ),
+        // It is not known when `new` joined.
+        ("another item", "second", |lease| grant_at(lease, 2), false),
+    ];
+    for (case, read, change, replaces) in cases {
+        let mut scene = unmarked();
+        change(leaving(&mut scene));
+        let before = scene.lease("a").exit.clone();
+
+        let seen = scene.read(Some(id(read)));
+        let done = decide(&seen, &waiting(&scene, "new"), at(6)).unwrap();
+
+        let by = done
+            .next
+            .map(|next| next.holders[&holder("a")].exit.clone());
+        let marked = Exit {
+            replaced_by: Some(holder("new")),
+            ..before
+        };
+        assert_eq!(by, replaces.then_some(marked), "{case}");
+        assert_eq!(done.effects.len(), usize::from(replaces), "{case}");
+    }
+}
+
+/// The function may die before the stop.
+#[test]
+fn a_lock_is_due_for_the_stop_that_a_waiter_asks_for_again() {
+    for (rests_until, due) in [(0, 6), (60, 60)] {
+        let mut scene = unmarked();
+        scene.record_mut().gate.not_before = at(rests_until);
+
+        scene.carry_out(&waiting(&scene, "new"), 6).unwrap();
+
+        assert_eq!(scene.lease("a").exit.replaced_by, Some(holder("new")));
+        assert_eq!(scene.record().due, Some(at(due)), "{rests_until}");
+    }
 }
 
 #[test]
