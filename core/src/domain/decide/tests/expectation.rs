@@ -152,6 +152,58 @@ fn no_success_is_missing_during_a_pause_and_its_end_restarts_the_time() {
     }
 }
 
+/// While the lock was paused, the sweep set its time to the end of the lease.
+#[test]
+fn a_resumed_lock_is_due_for_its_success_before_a_later_end_of_a_lease() {
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.expect_every = Some(EVERY);
+        terms.lease = Seconds::of(86_400);
+    });
+    scene.pause(20);
+    scene.carry_out(&Command::Reschedule, 700).unwrap();
+    assert_eq!(scene.record().due, Some(at(86_400)));
+
+    scene.resume(5000);
+
+    assert_eq!(scene.record().due, Some(at(5600)));
+}
+
+/// After the missing success was noted, the sweep set its time to the end of the leases.
+#[test]
+fn a_success_makes_the_lock_due_for_the_next_one_beside_another_holder() {
+    let mut scene = Scene::new(2);
+    for name in ["a", "b"] {
+        let mut terms = scene.terms(name);
+        terms.expect_every = Some(EVERY);
+        terms.lease = Seconds::of(86_400);
+        scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+    }
+    assert_eq!(note_missing(&mut scene, 600), "Done");
+    scene.carry_out(&Command::Reschedule, 601).unwrap();
+    assert_eq!(scene.record().due, Some(at(86_400)));
+
+    scene.release("a", RunOutcome::Succeeded, 700).unwrap();
+
+    assert_eq!(scene.record().due, Some(at(1300)));
+}
+
+#[test]
+fn a_freeze_at_the_end_of_a_pause_begins_the_expected_time_anew() {
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.expect_every = Some(EVERY);
+        terms.max_run = Some(Seconds::of(100));
+        terms.stale = StalePolicy::Hold;
+    });
+    let until = Command::Pause(audit_note("upgrade"), Some(at(101)));
+    scene.carry_out(&until, 1).unwrap();
+
+    let beat = scene.renew("a", scene.token("a"), 102);
+
+    assert_eq!(answer(&beat), "Frozen");
+    let anew = Expectation::starting(EVERY, at(102));
+    assert_eq!(scene.record().expectation, Some(anew));
+}
+
 #[test]
 fn a_success_that_comes_while_the_lock_is_paused_leaves_nothing_due() {
     let mut scene = started();
@@ -161,6 +213,16 @@ fn a_success_that_comes_while_the_lock_is_paused_leaves_nothing_due() {
 
     assert_eq!(scene.record().due, None);
     assert_eq!(scene.record().last_success, Some(at(10)));
+}
+
+#[test]
+fn the_first_grant_makes_the_lock_due_for_its_success() {
+    // The lease ends at 60 s.
+    for (every, due) in [(30, 30), (600, 60)] {
+        let scene = Scene::held_on(1, |terms| terms.expect_every = Some(Seconds::of(every)));
+
+        assert_eq!(scene.record().due, Some(at(due)), "every {every} s");
+    }
 }
 
 #[test]
