@@ -148,7 +148,7 @@ fn the_time_of_the_sweep_moves_forward_and_never_back() {
 
 #[test]
 fn an_update_assigns_what_differs_and_nothing_else() {
-    let changes: [(Change, Assign); 7] = [
+    let changes: [(Change, Assign); 14] = [
         (|r| r.permits = permits(3), Assign::Permits(permits(3))),
         (|r| r.last_token = token(10), Assign::LastToken(token(10))),
         (|r| r.gate.not_before = at(80), Assign::NotBefore(at(80))),
@@ -159,6 +159,44 @@ fn an_update_assigns_what_differs_and_nothing_else() {
             Assign::FrontTicket(ticket(-1)),
         ),
         (|r| r.due = Some(at(70)), Assign::Due(Some(at(70)))),
+        (
+            |r| r.last_success = Some(at(70)),
+            Assign::LastSuccess(Some(at(70))),
+        ),
+        (
+            |r| r.last_failure = Some(at(70)),
+            Assign::LastFailure(Some(at(70))),
+        ),
+        (
+            |r| {
+                r.queue.insert(waiter(3), ticket(3));
+            },
+            Assign::PutTicket(waiter(3), ticket(3)),
+        ),
+        (
+            |r| {
+                r.queue.insert(waiter(1), ticket(0));
+            },
+            Assign::PutTicket(waiter(1), ticket(0)),
+        ),
+        (
+            |r| {
+                r.queue.remove(&waiter(1));
+            },
+            Assign::DropTicket(waiter(1)),
+        ),
+        (
+            |r| {
+                r.holders.insert(holder("a"), lease(8));
+            },
+            Assign::PutLease(holder("a"), lease(8)),
+        ),
+        (
+            |r| {
+                r.holders.remove(&holder("a"));
+            },
+            Assign::DropLease(holder("a")),
+        ),
     ];
     let old = record();
     assert_eq!(Update::between(&old, &old), Update::Assign(Vec::new()));

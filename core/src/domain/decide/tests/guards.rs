@@ -158,6 +158,36 @@ fn the_fast_renewal_needs_an_unchanged_grant_within_its_limits() {
 }
 
 #[test]
+fn a_report_of_progress_without_a_read_needs_the_known_limit_and_news() {
+    let scene = Scene::held_on(1, |terms| terms.no_progress = Some(Seconds::of(200)));
+    let report = |no_progress| {
+        fast_guard(&Command::Renew(Renew {
+            progress: Some("row 2".into()),
+            no_progress,
+            ..testing::renew(holder("a"), scene.token("a"))
+        }))
+    };
+    let mut unlimited = scene.record().clone();
+    held(&mut unlimited).no_progress = None;
+    held(&mut unlimited).progress = Some("row 2".into());
+
+    assert_broken(
+        &report(Some(Seconds::of(200))),
+        scene.record(),
+        &[
+            ("the same progress", |record| {
+                held(record).progress = Some("row 2".into());
+            }),
+            ("another limit", |record| {
+                held(record).no_progress = Some(Seconds::of(100));
+            }),
+            ("no limit", |record| held(record).no_progress = None),
+        ],
+    );
+    assert!(report(None).holds(Some(&unlimited)), "nothing begins again");
+}
+
+#[test]
 fn the_fast_release_needs_a_lease_with_nothing_else_to_end() {
     let scene = Scene::held_by(2, &[("a", 50)]);
     let guard = fast_guard(&Command::Release(scene.release_of("a")));
@@ -307,7 +337,17 @@ fn the_fast_path_writes_what_decide_writes() {
     spaced.terms.min_interval = Some(Seconds::of(600));
     let release = held.release_of("a");
     let place = held.request("b", WhenFull::Queue { most: 9 });
+    let limited = Scene::held_on(1, |terms| terms.no_progress = Some(Seconds::of(200)));
+    let report = |scene: &Scene, no_progress| {
+        Command::Renew(Renew {
+            progress: Some("row 1".into()),
+            no_progress,
+            ..testing::renew(holder("a"), scene.token("a"))
+        })
+    };
     for (scene, command) in [
+        (&limited, report(&limited, Some(Seconds::of(200)))),
+        (&held, report(&held, None)),
         (&used, Command::Acquire(spaced)),
         (&held, Command::Release(release)),
         (&held, Command::Acquire(place)),
