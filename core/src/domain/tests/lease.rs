@@ -263,6 +263,39 @@ fn a_limit_without_max_run_is_not_moved_by_a_repeated_acquire() {
     assert_eq!(limits, (Some(at(400)), Some(at(210))));
 }
 
+/// Each sign of a heartbeat is enough. A renewal up to a second after the limits began is none, because
+/// clocks differ.
+#[test]
+fn a_run_learns_of_its_grant_only_before_its_first_heartbeat() {
+    let granted = || Lease {
+        beat: None,
+        call: None,
+        progress: None,
+        ..marked()
+    };
+    let ending_at = |millis| Lease {
+        expires_at: Timestamp::from_millis(millis),
+        ..granted()
+    };
+    let with_state = Lease {
+        beat: TaskToken::new("beat").ok(),
+        ..granted()
+    };
+    let with_progress = Lease {
+        progress: Some("rows 1".into()),
+        ..granted()
+    };
+    for (case, lease, learns) in [
+        ("nothing", granted(), true),
+        ("a second later", ending_at(161_000), true),
+        ("a renewal", ending_at(161_001), false),
+        ("a heartbeat state", with_state, false),
+        ("progress", with_progress, false),
+    ] {
+        assert_eq!(lease.learned(at(120)).is_some(), learns, "{case}");
+    }
+}
+
 #[test]
 fn no_task_token_is_in_a_lease_without_secrets() {
     let kept = marked().without_secrets();
