@@ -12,8 +12,8 @@ use crate::domain::{
     NoteTask, Outcome, RunOutcome, Task, Terms, Timestamp, Waiter, Work,
 };
 use crate::recovery::{
-    Check, CheckAnswer, CheckStep, ExecutionObservation, Hint, Inspection, Ownership, Request,
-    TaskObservation, WorkObservation,
+    Check, CheckAnswer, CheckStep, ExecutionObservation, Gathered, Gathering, Hint, Inspection,
+    Ownership, Request, TaskObservation, WorkObservation,
 };
 use crate::testing::{self, variant};
 
@@ -191,6 +191,7 @@ fn a_recovery_that_meets_a_heartbeat_is_judged_once_more_and_no_more() {
         assert_eq!(inspection, expected);
         let fences = [lease().expires_at, newer.expires_at];
         assert_eq!(asked.fences(), fences[..recoveries], "{:?}", asked.names());
+        assert_eq!(asked.count("DescribeExecution"), recoveries, "{asked:?}");
     }
 }
 

@@ -25,6 +25,8 @@ fn an_event_counts_where_the_description_lags_behind_it() {
             true,
             "what was reported shows itself by then",
         ),
+        ((28, 0), 0, 1, 29, false, "a redrive may lag so long"),
+        ((29, 0), 0, 1, 30, true, "and no longer"),
         ((10, 0), 0, 0, 40, false, "the event is old"),
         ((0, 0), 0, 0, 12, false, "the grant is not older"),
     ];

@@ -51,6 +51,10 @@ fn a_holder_lives_while_its_work_runs_or_its_lease_is_not_dead() {
     let nothing = || evidence(ExecutionObservation::NotOne, UNNAMED);
     let execution = |seen| evidence(seen, UNNAMED);
     let failed = || ended(ExecutionEnd::Failed);
+    let hidden_task = || Evidence {
+        task: TaskObservation::Hidden("denied".into()),
+        ..nothing()
+    };
     for (name, evidence, second, expected) in [
         ("runs", execution(RUNNING), 62, "its execution runs"),
         ("its task runs", own_task(false), 62, "its work runs"),
@@ -58,6 +62,8 @@ fn a_holder_lives_while_its_work_runs_or_its_lease_is_not_dead() {
         ("has failed", execution(failed()), 10, "Ended"),
         ("hidden", execution(hidden()), 61, "its lease lasts"),
         ("hidden and dead", execution(hidden()), 62, "Hidden"),
+        ("its task is hidden", hidden_task(), 61, "its lease lasts"),
+        ("its task is hidden, and dead", hidden_task(), 62, "Hidden"),
         ("nothing is known", nothing(), 59, "its lease lasts"),
         ("within the skew", nothing(), 61, "its lease lasts"),
         ("silent", nothing(), 62, "Silent"),
@@ -94,8 +100,14 @@ fn the_next_action_has_the_first_time_of_a_check_that_takes_it() {
         EndingCause::Over,
     );
     let states = WorkObservation::States(Some(Vec::new()));
+    let limited = Lease {
+        run_until: Some(after(100)),
+        expires_at: after(900),
+        ..lease()
+    };
     for (name, lease, evidence, now, expected) in [
         ("healthy", lease(), execution(RUNNING), 10, ("Suspect", 62)),
+        ("limited", limited, execution(RUNNING), 10, ("Stop", 160)),
         ("silent", lease(), execution(RUNNING), 70, ("Suspect", 70)),
         (
             "to be stopped",

@@ -161,6 +161,24 @@ fn failed_states_keep_the_permit_for_31_s() {
     assert_eq!(judged(&own, RUNNING, states(), 21), Action::Leave);
 }
 
+/// Only a run that has reported the end of its states may continue behind them.
+#[test]
+fn a_committed_stop_of_a_run_whose_states_are_its_work_is_repeated() {
+    for cause in [EndingCause::Stopped, EndingCause::Evicted("broken".into())] {
+        let own = Lease {
+            work: Some(Work::States),
+            ..ending(lease(), 10, cause.clone())
+        };
+        for second in [11, 41] {
+            let action = judged(&own, RUNNING, WorkObservation::States(None), second);
+
+            let (commit, execution, ..) = stopped(action);
+            let expected = (Commitment::Done, true);
+            assert_eq!((commit, execution), expected, "{cause:?} at {second}");
+        }
+    }
+}
+
 #[test]
 fn work_that_cannot_be_described_raises_an_alert_once_the_lease_is_dead() {
     let of = of_workflow(lease());

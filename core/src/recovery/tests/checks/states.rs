@@ -62,6 +62,24 @@ fn a_permit_is_freed_only_after_the_history_was_read() {
     }
 }
 
+/// `show` lists the tasks that the history of the execution leads to.
+#[test]
+fn a_verdict_contains_the_stopped_tasks_of_the_states() {
+    let (lease, mut world) = failed();
+    world.started = WorkObservation::States(Some(vec![task("u", true)]));
+    let lock = LockKey::new("lock").unwrap();
+    let mut gathering = Gathering::new(lock, holder("a"), lease, None).looking_ahead();
+
+    let verdict = loop {
+        match gathering.next(after(41)) {
+            Gathered::Complete(verdict) => break verdict,
+            Gathered::Ask(request) => gathering.learn(world.answer(&request), after(41)),
+        }
+    };
+
+    assert_eq!(verdict.evidence.work, world.started);
+}
+
 #[test]
 fn a_history_is_read_only_if_the_execution_ended_without_success() {
     for (execution, reads) in [

@@ -133,3 +133,29 @@ fn a_task_that_the_work_has_left_keeps_the_permit_and_is_not_stopped() {
         assert_eq!(inspection, expected, "{found:?}");
     }
 }
+
+/// A heartbeat came before the recovery, so the work may have gone on since the history was read.
+#[test]
+fn the_history_of_the_work_is_read_again_with_the_other_evidence() {
+    let noted = ending(of_workflow(0), 9, EndingCause::Over);
+    let mut world = World {
+        children: vec![("-0", ExecutionState::Ended(ExecutionEnd::Failed))],
+        lease: Some(noted.renewed(after(9), None, None)),
+        ..World::of(
+            ended(ExecutionEnd::Failed),
+            vec![Outcome::Unchanged, freed()],
+        )
+    };
+
+    let (asked, inspection) = world.check(noted, None, after(40));
+
+    let round = [
+        "DescribeExecution",
+        "DescribeWork",
+        "FindStarted",
+        "Recover",
+    ];
+    let names = [&round[..], &["LoadLease"], &round, &["raise Freed"]].concat();
+    assert_eq!(asked.names(), names);
+    assert_eq!(inspection, Inspection::Freed(RunOutcome::Recovered));
+}
