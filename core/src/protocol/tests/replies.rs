@@ -1,7 +1,9 @@
 //! Replies that are lost, busy, or to another request; and records that must not be written.
 
 use super::bench::{Answer, Bench, acquire, answer, at, audit_note, dead, drive, holder, renew};
-use crate::domain::{Command, FencingToken, LockRecord, Outcome, Permits};
+use crate::domain::{
+    Acquire, Command, FencingToken, LockRecord, Mode, Outcome, Permits, Refusal, TaskToken,
+};
 use crate::protocol::{Attempt, AttemptStep, ProtocolError, Reply, Request};
 use crate::store::{Commit, StoreError};
 use std::mem::discriminant;
@@ -127,4 +129,33 @@ fn a_record_that_breaks_a_rule_is_not_written() {
         panic!("{answer:?}");
     };
     assert_eq!(bench.items.record, Some(before));
+}
+
+/// A waiting state that does not queue reads the record first.
+#[test]
+fn a_new_lock_is_paused_if_its_read_says_so() {
+    let waiting = Command::Acquire(Acquire {
+        task_token: TaskToken::new("waits").ok(),
+        ..acquire("a")
+    });
+    let closed = Mode::Paused {
+        note: "the account moves".into(),
+        until: None,
+    };
+    for new_lock in [None, Some(closed)] {
+        let mut bench = Bench::default();
+        let attempt = Attempt::new(waiting.clone(), at(100));
+
+        let answer = answer(drive(attempt, 100, |attempt| {
+            Some(match attempt.request() {
+                Request::Load => Reply::NoRecord(new_lock.clone()),
+                other => other.to(&mut bench.items),
+            })
+        }));
+
+        let paused = matches!(answer, Err(ProtocolError::Refused(Refusal::Paused { .. })));
+        assert_eq!(paused, new_lock.is_some(), "{answer:?}");
+        let holders: &[_] = if paused { &[] } else { &["a"] };
+        assert_eq!(bench.holders(), holders);
+    }
 }
