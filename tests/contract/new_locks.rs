@@ -57,7 +57,7 @@ async fn show_says_why_a_lock_that_has_never_run_is_paused() {
     functions.order("resume", json!({ "all": true })).await;
     let open = functions.view(show).await;
 
-    let says = ["nightly", "paused with all others", "upgrade"];
+    let says = ["nightly", "have not run yet are paused", "upgrade"];
     assert_fails(paused, "Lockstep.InvalidRequest", &says);
     assert_fails(
         open,

@@ -216,7 +216,7 @@ async fn an_execution_that_does_not_name_the_lock_is_not_started() {
 
     let refused = functions.operate(start(&json!({}))).await;
 
-    let parts = ["lock", &execution("victim"), "names"];
+    let parts = ["lock", &execution("victim"), "named in the input"];
     assert_fails(refused, "Lockstep.InvalidRequest", &parts);
     assert_eq!(started(&functions), Vec::<String>::new());
 }
@@ -361,7 +361,7 @@ async fn an_id_taken_by_a_foreign_execution_is_refused_and_forgets_nothing() {
     assert_fails(
         refused,
         "Lockstep.InvalidRequest",
-        &["id", "something else"],
+        &["id", "does not belong to this lock"],
     );
     assert_eq!(next, "duplicate");
 }

@@ -157,13 +157,13 @@ async fn operate_starts_the_target_of_a_rule_that_names_the_lock() {
 async fn a_schedule_that_starts_nothing_for_the_lock_is_refused() {
     let of = |lock: &str| TargetInput::Constant(json!({ "lock": lock }).to_string());
     for (inputs_of_rule, field, words) in [
-        (vec![], "schedule", ["nightly", "not 0"]),
+        (vec![], "schedule", ["nightly", "it starts 0"]),
         (
             vec![of("nightly"), of("nightly")],
             "schedule",
-            ["one state machine", "not 2"],
+            ["one state machine", "it starts 2"],
         ),
-        (vec![of("other")], "lock", [RULE, "names"]),
+        (vec![of("other")], "lock", [RULE, "named in the input"]),
         (
             vec![TargetInput::Constant("{".into())],
             "schedule",

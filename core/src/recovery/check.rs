@@ -119,7 +119,6 @@ impl Check {
                 let alert = Alert::EvidenceMissing(why.clone());
                 self.finish(self.held(now), [Request::Raise(alert)]);
             }
-            (Phase::Alert(_), _) => self.finish(self.held(now), []),
             (Phase::Recover(_), _) => self.reload(),
             (Phase::Freeze, CheckAnswer::Executed(Outcome::Frozen { note, .. })) => {
                 self.finish(Inspection::Held, [Request::Raise(Alert::Frozen(note))]);

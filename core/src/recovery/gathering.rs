@@ -129,6 +129,7 @@ impl Gathering {
         let doubted = self.evidence.doubt(&self.lease, now);
         let described = self.described.as_ref();
         let verdict = Verdict {
+            judged_at: now,
             lease: self.lease.clone(),
             described: described.unwrap_or(&self.evidence.execution).clone(),
             evidence: self.evidence.clone(),
@@ -136,9 +137,7 @@ impl Gathering {
             action: judge(&self.lease, &self.evidence, now),
         };
         let missing = match self.described {
-            Some(_) => verdict
-                .next(now)
-                .and_then(|next| self.missing(&next.action)),
+            Some(_) => verdict.next().and_then(|next| self.missing(&next.action)),
             None => self.missing(&verdict.action),
         };
         match missing {

@@ -16,6 +16,8 @@ use crate::domain::{ExecutionDescription, Lease, Timestamp, UNCONFIRMED_MAX, rfc
 /// The evidence about a holder, and the action that follows from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
+    /// The time of the judgement.
+    pub judged_at: Timestamp,
     /// The lease that was judged.
     pub lease: Lease,
     /// The description of the execution as Step Functions returned it.
@@ -69,13 +71,25 @@ impl Verdict {
     /// Returns the next action on the holder if the evidence does not change; `None` if no later check
     /// would act.
     #[must_use]
-    pub fn next(&self, now: Timestamp) -> Option<Next> {
+    pub fn next(&self) -> Option<Next> {
+        self.next_where(None, |_, _| true)
+    }
+
+    /// Returns the next action for which `acts` holds at the time of the check. `turn` is a time at which
+    /// `acts` may return something else than before.
+    pub fn next_where(
+        &self,
+        turn: Option<Timestamp>,
+        acts: impl Fn(&Action, Timestamp) -> bool,
+    ) -> Option<Next> {
         let mut times = self.turning_points();
-        times.retain(|at| *at > now);
+        times.extend(turn);
+        times.retain(|at| *at > self.judged_at);
         times.sort_unstable();
         let later = times.into_iter().map(|at| (self.at(at), at));
-        let mut actions = std::iter::once((self.action.clone(), now)).chain(later);
-        let (action, from) = actions.find(|(action, _)| *action != Action::Leave)?;
+        let mut actions = std::iter::once((self.action.clone(), self.judged_at)).chain(later);
+        let (action, from) =
+            actions.find(|(action, at)| *action != Action::Leave && acts(action, *at))?;
         Some(Next { action, from })
     }
 

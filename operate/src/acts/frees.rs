@@ -5,7 +5,7 @@
 //! - what the next check of that holder does, and by when;
 //! - what the operator can type.
 
-use super::holder::{latest, through, why, words};
+use super::holder::{latest, next_action, why, words};
 use lockstep_core::domain::{HolderId, LockRecord, Mode, Terms, Timestamp, rfc3339};
 use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
 
@@ -90,7 +90,7 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
 /// Returns the sentences for a lock whose permits are all held: what `holder` does, what the next check of
 /// `holder` does and by when, and what an operator can type.
 fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Timestamp) -> String {
-    let next = verdict.next(now).and_then(|next| through(record, next));
+    let next = next_action(record, verdict);
     let now_due = verdict.action != Action::Leave;
     let is_stopped = verdict.lease.exit.is_committed();
     let life = verdict.life(now);

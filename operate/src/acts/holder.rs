@@ -135,27 +135,21 @@ pub(super) fn words(action: &Action) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns `next` as the gate of the lock allows it, or `None` if the gate forbids it:
+/// Returns what a check does to a holder of `record` next, or `None` if no later check acts. The gate of the lock limits
+/// two actions:
 /// - a closed lock does not freeze;
-/// - a holder is stopped for its replacer only when the lock would grant the replacer a permit: never while
-///   a permit is free, and not before the gate opens.
-pub(super) fn through(record: &LockRecord, next: Next) -> Option<Next> {
-    let gate = &record.gate;
-    match &next.action {
-        Action::Freeze { .. } => gate.mode.is_open(next.from).then_some(next),
+/// - a holder is stopped for its replacer only when the lock would grant the replacer a permit: never while a permit is
+///   free, and not before the gate opens.
+pub(super) fn next_action(record: &LockRecord, verdict: &Verdict) -> Option<Next> {
+    let opens_at = record.gate.opens_at();
+    verdict.next_where(opens_at, |action, at| match action {
+        Action::Freeze { .. } => record.gate.mode.is_open(at),
         Action::Stop {
             commit: Commitment::Stop(StopReason::Replaced),
             ..
-        } if record.has_room() => None,
-        Action::Stop {
-            commit: Commitment::Stop(StopReason::Replaced),
-            ..
-        } => Some(Next {
-            from: next.from.max(gate.opens_at()?),
-            ..next
-        }),
-        _ => Some(next),
-    }
+        } => !record.has_room() && opens_at.is_some_and(|opens| at >= opens),
+        _ => true,
+    })
 }
 
 /// Returns the view of an execution. Two of its statuses are not from Step Functions: `UNKNOWN` for an

@@ -5,7 +5,7 @@
 //! does, but takes no action and writes nothing.
 
 use super::frees::frees;
-use super::holder::{judge, next_view, through, view};
+use super::holder::{judge, next_action, next_view, view};
 use super::{concurrently, history};
 use crate::contract::{
     CheckedHistory, ClosedView, HistoryEntry, HistoryFilter, HolderView, LockState, NewLocksView,
@@ -87,9 +87,7 @@ where
                 longer_than_usual: usual
                     .as_ref()
                     .is_some_and(|usual| usual.is_exceeded(&verdict.lease, now)),
-                next: verdict
-                    .next(now)
-                    .and_then(|next| through(&record, next))
+                next: next_action(&record, verdict)
                     .map(|next| next_view(&verdict.lease, &next, record.due)),
                 ..view(holder, verdict, now)
             })

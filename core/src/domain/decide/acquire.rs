@@ -166,7 +166,6 @@ fn held_already(
     let redriven = acquire.terms.redrives > lease.redrives;
     // If the answer with the grant was lost, the time limits of the run begin now.
     let learned = lease.learned(now);
-    let learned = learned.filter(|_| !redriven && lease.call.is_none());
     let is_new = learned.is_some();
     let lease = &match redriven {
         true => lease.restarted(Restart::Redriven(acquire.terms.redrives), now),
@@ -359,20 +358,17 @@ fn refuse_running(
     let Some(run_key) = &terms.run_key else {
         return Ok(());
     };
-    let run = match record.holder_of(terms) {
-        Some((_, lease)) if lease.exit.ending.is_some() => return Err(no_permit(record, now)),
-        Some((holder, lease)) => Run::started(holder.clone(), lease.token, Some(run_key.clone())),
-        None => {
-            // No holder has the run key, but its marker may be open: the run lost its permit under
-            // `yield` and continues. The key is taken until the end of that run is known.
-            let marker = seen.runs.get(&RunId::Key(run_key.clone()));
-            match marker.filter(|run| run.runs_on(terms.retention, now)) {
-                Some(run) => run.clone(),
-                None => return Ok(()),
-            }
-        }
-    };
-    Err(duplicate(run_key, run))
+    // A holder with this run key is ending: [`under_way`] has answered for any other.
+    if record.holder_of(terms).is_some() {
+        return Err(no_permit(record, now));
+    }
+    // No holder has the run key, but its marker may be open: the run lost its permit under `yield` and
+    // continues. The key is taken until the end of that run is known.
+    let marker = seen.runs.get(&RunId::Key(run_key.clone()));
+    match marker.filter(|run| run.runs_on(terms.retention, now)) {
+        Some(run) => Err(duplicate(run_key, run.clone())),
+        None => Ok(()),
+    }
 }
 
 /// Returns the other holder with the caller's run key that is not ending, with the key and the lease;

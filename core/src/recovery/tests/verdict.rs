@@ -16,6 +16,7 @@ fn verdict(lease: &Lease, evidence: Evidence, second: u32) -> Verdict {
     let mut judged = evidence;
     let doubted = judged.doubt(lease, after(second));
     Verdict {
+        judged_at: after(second),
         lease: lease.clone(),
         described,
         action: judge(lease, &judged, after(second)),
@@ -147,7 +148,7 @@ fn the_next_action_has_the_first_time_of_a_check_that_takes_it() {
             ("Recover", 41),
         ),
     ] {
-        let next = verdict(&lease, evidence, now).next(after(now)).unwrap();
+        let next = verdict(&lease, evidence, now).next().unwrap();
         let found = (variant(&next.action), next.from);
         assert_eq!(found, (expected.0.to_owned(), after(expected.1)), "{name}");
     }
@@ -167,7 +168,7 @@ fn a_holder_whose_replacer_cannot_be_described_is_judged_by_itself() {
             ("Freeze", 90),
         ),
     ] {
-        let next = verdict(&lease, of_replacer.clone(), second).next(after(second));
+        let next = verdict(&lease, of_replacer.clone(), second).next();
 
         let next = next.map(|next| (variant(&next.action), next.from));
         assert_eq!(next, Some((expected.0.into(), after(expected.1))));

@@ -68,7 +68,7 @@ fn a_verdict_contains_the_stopped_tasks_of_the_states() {
     let (lease, mut world) = failed();
     world.started = WorkObservation::States(Some(vec![task("u", true)]));
     let lock = LockKey::new("lock").unwrap();
-    let mut gathering = Gathering::new(lock, holder("a"), lease, None).looking_ahead();
+    let mut gathering = Gathering::new(lock, holder("a"), lease, None).with_evidence_for_next();
 
     let verdict = loop {
         match gathering.next(after(41)) {
