@@ -27,7 +27,7 @@ Shows what Lockstep takes in dollars, time, requests and memory, beside other lo
 | What does a run cost? | [what guarded runs cost](#what-guarded-runs-cost), [requests of each step](#requests-of-each-step), [write units of a step](#write-units-of-a-step) |
 | How long does a lock take? | [acquire and release](#latency-of-an-acquire-and-a-release), [warm calls](#warm-calls), [cold start](#cold-start), [`lockstep run`](#time-of-lockstep-run----true) |
 | How soon does the next run begin? | [hand-over](#hand-over-to-the-next-run), [recovery from a death](#recovery-from-a-death), [eviction](#eviction-to-sigterm) |
-| How many starts does it bear? | [on one lock at once](#starts-on-one-lock-at-once), [on 10,000 locks](#10000-locks-with-64-clients), [past one machine](#past-one-machine) |
+| How many starts does it bear? | [on one lock at once](#starts-on-one-lock-at-once), [on 10,000 locks](#10000-locks-with-64-clients), [in one account](#scale-and-quotas) |
 | How large is it? | [memory and size](#memory-and-size), [memory of `lockstep run`](#memory-of-lockstep-run), [a lock's item](#size-of-a-locks-item) |
 
 Absolute times hold for one machine. Ratios, CPU and exact counts carry over better; a ratio below 1.2 is noise on a shared machine. *Ratio* is the

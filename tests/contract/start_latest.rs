@@ -13,7 +13,7 @@ fn start(more: &Value) -> Value {
     )
 }
 
-/// Carries out a run of the execution `name` on the terms of `more`, which fails, and waits 60 s.
+/// Performs a failed run of the execution `name`, whose request has the fields `more`. Then 60 s pass.
 async fn ran(functions: &Functions, name: &str, more: Value) {
     functions.start(&[name]);
     let grant = functions.granted_with(ask_with(name, more)).await;

@@ -61,7 +61,7 @@ class Deploys(unittest.TestCase):
         self.assertEqual(ARN, self.sent()["GuardedWorkflowArns"])
 
     def test_an_answer_that_is_empty_is_sent_by_each_later_deploy(self):
-        """Why no page gives a parameter on the command line alone."""
+        """A parameter that is given on the command line only is reset to the saved empty answer by the next deploy. So no page does that."""
         self.guided()
         self.assertEqual("", self.sent()["GuardedWorkflowArns"])
 

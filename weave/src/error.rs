@@ -38,7 +38,8 @@ pub enum Error {
     /// another way by this version.
     #[error("{0}")]
     NotWoven(String),
-    /// Moving the text would change its meaning, or `unweave` would not restore it.
+    /// Weaving moves the text of the guarded states. At its new place in the definition the text would mean
+    /// something else, or `unweave` would not restore the original.
     #[error("{0}")]
     Text(String),
 }

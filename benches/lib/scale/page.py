@@ -96,7 +96,7 @@ def of_runs(result, quotas):
                          label(quotas, one["first"]) if one["first"] else "none"])
     outcomes = [">starts", ">work begun", ">skipped", "failed", ">not yet", ">leases ended", ">start to work, p50 / p99",
                 ">locks checked of those due"]
-    return table(["scenario", "quotas", *outcomes, "gives first"], rows)
+    return table(["scenario", "quotas", *outcomes, "exhausted first"], rows)
 
 
 def of_outcomes(one):

@@ -21,7 +21,7 @@ LEFT_OUT = {"concurrency", "environments", "partition", "put-events"}
 FIGURE = "starts a second at which a limit begins to bite"
 NOTE = ("Simulated with benches/scale: the starts a second at which more than 1 % of the requests of one limit are "
         "throttled, every start on a lock of its own with {work} s of work, default quotas of us-east-1, us-west-2 and "
-        "eu-west-1, up to five times the rate of its scenarios. [Past one machine](scale.md) has the limits and what is left out.")
+        "eu-west-1, up to five times the rate of its scenarios. [Scale and quotas](scale.md) has the limits and what is left out.")
 
 
 def scenario(chosen, world, quotas, settings, progress):
@@ -72,7 +72,7 @@ def everything(world, date, quotas, settings, progress):
     found = {str(work): knees(quotas, settings, work, False, progress) for work in (WORK, LONG)}
     others = knees(quotas, settings, WORK, True, progress)
     return {
-        "id": "scale", "title": "Past one machine", "date": date,
+        "id": "scale", "title": "Scale and quotas", "date": date,
         "machine": f"simulated with seed {world.seed}, on no machine", "note": NOTE.format(work=WORK),
         "rows": rows(found[str(WORK)], quotas, CHARTED * world.rate),
         "world": vars(world), "assumed": {"table_ms": TABLE_MS, "prepare_ms": PREPARE_MS, "event_first": EVENT_FIRST},

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 
-/// Reads lists at the pace of the clients, and keeps their pages in the journal.
+/// Reads lists at the request rate that [`Client`] allows, and keeps their pages in the journal.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) client: Client,
@@ -208,9 +208,9 @@ impl Reader {
         Ok(found)
     }
 
-    /// Reads the list `of`, up to a page for which `enough` returns true. Pages that the journal contains are
-    /// not requested again. If the pagination token has expired, the list is read once more from its first
-    /// page.
+    /// Reads the list that the journal calls `of`, up to the first page for which `enough` returns true. Pages
+    /// that the journal contains are not requested again. If the pagination token has expired, the list is read
+    /// once more from its first page.
     async fn list<T: Serialize + DeserializeOwned>(
         &mut self,
         of: &str,

@@ -65,7 +65,8 @@ impl ActError {
         }
     }
 
-    /// Returns the end of a command whose standard output nobody reads any more: exit code 0 and no message.
+    /// Returns the error that ends a command with exit code 0 and no message, after the reader of its standard
+    /// output has gone.
     pub(super) fn without_reader() -> Self {
         Self::new(Exit::OK, "")
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const METADATA_URI: &str = "ECS_CONTAINER_METADATA_URI_V4";
 /// Timeout of one request to that endpoint, which is on the same machine.
 const RESPONSE_WITHIN: Duration = Duration::from_secs(2);
-/// Most requests: the endpoint may throttle, or be late while a task starts.
+/// Maximum number of requests. The endpoint may throttle, or may not answer yet while a task starts.
 const TRIES: u32 = 3;
 /// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(300);

@@ -10,13 +10,15 @@ use std::time::Duration;
 
 /// The clock of this machine, corrected where the clock of the table contradicts it.
 ///
-/// A holder writes when its lease ends, and a run that wants the lock compares that time with its own clock.
-/// A clock that is ahead takes the lock over too early. A clock that is behind writes leases that have
-/// already ended for others. So a time that the clock of the table cannot show is replaced by the nearest one
-/// that it can show.
+/// A holder computes the end of its lease with its own clock, and a run that wants the lock compares this
+/// end with its own clock. A process whose clock is ahead takes the lock over too early. A process whose
+/// clock is behind writes leases that have already ended for others. The last response of the table sets an
+/// earliest and a latest time that the table's clock can have now. A time outside of this range is replaced
+/// by the nearest end of the range.
 ///
-/// Before the first response of the table, a renewal uses at least the time of the start plus the time since
-/// then. So if the machine's clock is set back meanwhile, no renewal writes an end that has passed.
+/// Before the first response there is no such range. Until then, the clock of [`Self::steady`] shows at
+/// least the time of its creation plus the time since then, by the monotonic clock. So if the machine's
+/// clock is set back, no renewal writes an end that has passed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessClock {
     table: ServerTime,

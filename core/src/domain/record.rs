@@ -132,8 +132,8 @@ impl LockRecord {
     }
 
     /// Returns the first stale holder under the policy `hold`, for which the lock has to be frozen, and
-    /// why the holder is stale. A holder whose stop is committed does not count: the lock waits for its
-    /// end.
+    /// why the holder is stale. A holder whose stop is committed in the record does not freeze the
+    /// lock: the lock waits until the work of this holder has stopped.
     #[must_use]
     pub fn why_frozen(&self, now: Timestamp) -> Option<(&HolderId, Staleness)> {
         let mut holders = self.holders.iter();
@@ -239,8 +239,8 @@ impl LockRecord {
     }
 
     /// Freezes the lock with the note `why`, unless it is paused or frozen. Returns whether the lock
-    /// froze. A paused lock keeps the note of the pause; after its end the reason for the freeze is
-    /// found again.
+    /// froze. A paused lock keeps the note of the pause. After the pause, the next check of the holders
+    /// finds the reason for the freeze again.
     pub(crate) fn freeze(&mut self, why: &str, now: Timestamp) -> bool {
         let opens = self.gate.mode.is_open(now);
         if opens {

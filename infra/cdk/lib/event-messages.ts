@@ -15,7 +15,10 @@ export interface MailTarget {
 const DETAIL_TYPES = ['Lockstep Run Failed', 'Lockstep Queue Full', 'Lockstep Wait Given Up', 'Lockstep Lease Lost', 'Lockstep Run Recovered',
   'Lockstep Run Stopped', 'Lockstep Lock Frozen', 'Lockstep Evidence Missing', 'Lockstep Run Missing'];
 
-/** Returns the detail of events of the stack whose lock table is `table`. Events of an older `lockstep` command name no table. */
+/**
+ * Returns the pattern that `detail` matches in the events of the stack whose lock table is `table`. Events of an older `lockstep`
+ * command name no table, and match the pattern of every stack.
+ */
 export function ofTable(table: dynamodb.ITable): { table: unknown[] } {
   return { table: [table.tableName, { exists: false }] };
 }
@@ -48,7 +51,7 @@ export function addEventMessages(scope: Construct, id: string, options: EventMes
       eventPattern: { source: ['lockstep'], detailType, detail: { ...ofTable(table), message: { source } } },
       targets: [{ bind: () => ({ arn: topic.topicArn, input, targetResource: topic }) }, ...mailTarget(mails, input)],
     });
-  // A Run Failed without a message repeats another event.
+  // A Run Failed event lacks `message` only if it repeats another event, so this rule does not send it.
   const older = detailTypes.filter((type) => type !== 'Lockstep Run Failed');
   if (older.length) {
     rule(`${id}OfOlderCommands`, 'Sends the events of older lockstep commands that call for action, as messages', older, [{ exists: false }],

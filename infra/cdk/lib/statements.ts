@@ -40,12 +40,12 @@ export class Statements {
     return this.stack.formatArn({ service, resource, resourceName, arnFormat });
   }
 
-  /** Returns the ARN of executions of the state machine with a name. Both names may contain a `*`. */
+  /** Returns the ARN of executions named `execution` of the state machine named `stateMachine`. Both names may contain a `*`. */
   executions(stateMachine: string, execution = '*'): string {
     return this.arn('states', 'execution', `${stateMachine}:${execution}`, ArnFormat.COLON_RESOURCE_NAME);
   }
 
-  /** Returns the ARN of executions of the state machine with an ARN, which may be a token or contain a `*`. */
+  /** Returns the ARN of executions of the state machine `stateMachineArn`, which may be a token or contain a `*`. */
   executionsOf(stateMachineArn: string, execution = '*'): string {
     if (!Token.isUnresolved(stateMachineArn)) {
       return `${stateMachineArn.replace(':stateMachine:', ':execution:')}:${execution}`;
@@ -97,7 +97,10 @@ export class Statements {
     return allow(['dynamodb:Query'], [`${table.tableArn}/index/locks`]);
   }
 
-  /** Allows operate to read and write the items and the history of all locks. Shared policies say what it may stop and wake. */
+  /**
+   * Allows operate to read and write the items and the history of all locks. HandOverPolicy and RecoveryPolicy, which operate shares with
+   * the reaper, say which executions and tasks it may stop and which states it may wake.
+   */
   operate(table: dynamodb.ITable): iam.PolicyStatement[] {
     return [allow([...ITEM_ACTIONS, 'dynamodb:Query'], [table.tableArn]), this.readLocks(table)];
   }
@@ -113,7 +116,7 @@ export class Statements {
     ];
   }
 
-  /** Allows reading the events, which are the history of starts that got no permit. */
+  /** Allows reading the log of events, which has the starts that got no permit: the history in the table lacks them. */
   readEvents(eventLog: logs.ILogGroup): iam.PolicyStatement {
     return allow(['logs:FilterLogEvents'], [eventLog.logGroupArn]);
   }
@@ -160,7 +163,7 @@ export class Statements {
     return allow(['events:PutEvents'], [bus.eventBusArn], { StringEquals: { 'events:source': 'lockstep' } });
   }
 
-  /** Returns the ARN of state machines with a name, which may contain a `*`. */
+  /** Returns the ARN of the state machine named `name`, which may contain a `*`. */
   stateMachines(name: string): string {
     return this.arn('states', 'stateMachine', name, ArnFormat.COLON_RESOURCE_NAME);
   }

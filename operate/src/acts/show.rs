@@ -102,7 +102,8 @@ where
     })
 }
 
-/// Returns the error for a lock without a record while all locks are paused; `None` while they are not.
+/// Returns the error for a lock without a record while all locks that have not run yet are paused; `None`
+/// while they are not.
 async fn error_while_new_locks_are_paused<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -166,8 +167,8 @@ pub(super) async fn existing<P: Ports>(
     })?)
 }
 
-/// Returns the terms of the first waiter. They are read only while a permit is free, because only then
-/// something other than the holders keeps the waiter from its turn.
+/// Returns the terms of the first waiter; `None` without a free permit. While no permit is free, the waiter
+/// waits for the holders, and its terms make no difference.
 async fn terms_of_first_waiter<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,
@@ -179,8 +180,8 @@ async fn terms_of_first_waiter<P: Ports>(
     item.map(|waiter| waiter.terms)
 }
 
-/// Returns the first [`WAITERS_MAX`] waiters, each with its side item. The record contains only their short
-/// names.
+/// Returns the first [`WAITERS_MAX`] waiters. The record contains only their short names, so the side item of
+/// each waiter is read, which has its holder and its terms.
 async fn waiters<P: Ports>(
     deps: &Deps<P>,
     lock: &LockKey,

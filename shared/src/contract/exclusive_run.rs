@@ -62,7 +62,8 @@ pub struct ExclusiveRunInput {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub not_before: Option<String>,
-    /// The execution that started this one. Runs with the same value are attempts of one caller.
+    /// The execution that started this one. Runs with the same value are attempts of one caller: a Retry waits
+    /// for the end of the attempt before, while the task of that attempt is being stopped.
     #[serde(
         default,
         rename = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID",

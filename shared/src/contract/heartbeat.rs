@@ -30,8 +30,8 @@ pub struct HeartbeatRequest {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
     /// Length of the lease from this heartbeat on. Given only together with `heartbeatSeconds`. By default
-    /// the length does not change. A heartbeat with a shorter length than what is left of the lease is out of
-    /// date: nothing of it is written.
+    /// the length does not change. The length grows with the age of the run. So a heartbeat whose length is
+    /// shorter than the rest of the lease was sent before the latest heartbeat, and writes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::LEASE.least, max = LockOptions::LEASE.most)))]
     pub lease_seconds: Option<i64>,
@@ -100,7 +100,8 @@ impl HeartbeatRequest {
         parse::<Self>(json)?.check(retention)
     }
 
-    /// Checks every field. If this heartbeat ends the run, the history keeps it for `retention`.
+    /// Checks every field. A heartbeat of a stale run under `yield` ends the run, and the history keeps the
+    /// run for `retention`.
     ///
     /// # Errors
     /// The first field that breaks its rule. The error never contains a task token.

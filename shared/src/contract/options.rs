@@ -43,8 +43,9 @@ pub struct LockOptions {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Overlap", extend("default" = Overlap::default())))]
     pub overlap: Option<Overlap>,
-    /// What to do when the lock is paused. Default `fail` with `mayWait`; without it `skip` with `overlap`
-    /// `skip`, `wait` with `queue`, and `fail` with `fail` or `replace`.
+    /// What to do when the lock is paused. The default follows from `overlap`: `skip` for `skip`, `wait` for
+    /// `queue`, `fail` for `fail` and for `replace`. If a request for acquire-lock has `mayWait`, the
+    /// default is `fail` for every `overlap`.
     #[serde(
         deserialize_with = "word_or_null",
         skip_serializing_if = "Option::is_none"
@@ -57,14 +58,14 @@ pub struct LockOptions {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "CatchUp", extend("default" = CatchUp::default())))]
     pub catch_up: Option<CatchUp>,
-    /// Length of the lease. Default 60. For a run with `work` that gives neither this nor `heartbeatSeconds`,
-    /// three times the default of `heartbeatSeconds`.
+    /// Length of the lease. Default 60. Default for a run with `work`, if `heartbeatSeconds` is not given
+    /// either: three times the default of `heartbeatSeconds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::LEASE.least, max = Self::LEASE.most)))]
     pub lease_seconds: Option<i64>,
-    /// Time from one heartbeat to the next, at most `leaseSeconds` - 2. Default a third of the lease. For a
-    /// run with `work` that gives neither this nor `leaseSeconds`, the shortest of 300, `maxHeartbeatSeconds`
-    /// and a third of `noProgressSeconds`.
+    /// Time from one heartbeat to the next, at most `leaseSeconds` - 2. Default a third of the lease.
+    /// Default for a run with `work`, if `leaseSeconds` is not given either: the smallest of 300,
+    /// `maxHeartbeatSeconds` and a third of `noProgressSeconds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::HEARTBEAT.least, max = Self::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,

@@ -24,7 +24,7 @@ pub struct InvalidRequest {
     pub field: String,
     /// The value that was given, shortened; empty where none was.
     pub value: String,
-    /// What the field must be.
+    /// What the field must be. If `field` or `value` is empty: what is wrong.
     pub rule: String,
 }
 
@@ -198,7 +198,7 @@ pub fn quoted(text: &str) -> String {
     )
 }
 
-/// Most characters of a value that an error repeats.
+/// Maximum number of characters of a value that an error repeats.
 const VALUE_MAX: usize = 200;
 
 fn shorten(text: &str) -> String {

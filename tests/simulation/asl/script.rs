@@ -44,7 +44,7 @@ impl Script {
         answers.entry(state.into()).or_default().push_back(answer);
     }
 
-    /// Makes each Wait until a time end `millis` before it.
+    /// Ends each Wait state with a timestamp `millis` before that timestamp.
     pub(crate) fn end_waits_early(&self, millis: u64) {
         self.early.store(millis, Ordering::Relaxed);
     }

@@ -128,8 +128,8 @@ fn waiting_numbers_are_whole_in_range_and_need_a_waiting_policy() {
     }
 }
 
-/// acquire-lock has the same rule, but cannot apply it: the first request of a run that may wait
-/// says `catchUp: none`.
+/// The workflow has to check this rule, because acquire-lock does not see the field: the first request of
+/// a run that may wait does not wait, so the workflow sends it with `catchUp: none`.
 #[test]
 fn catch_up_needs_a_pause_that_skips_runs_or_lets_them_wait() {
     let fault = r#"field catchUp is "once", but must be given only with onPaused skip or wait"#;
@@ -235,6 +235,7 @@ fn a_start_time_is_a_time_at_most_a_year_away() {
     ] {
         assert_eq!(takes(json!({ "notBefore": text })), seconds, "{text}");
     }
+    // The message ends with the present time as the example, of which the milliseconds are not compared.
     let rule = "must be an RFC 3339 time at most a year from now, such as 2026-03-01T00:00:00";
     for value in [
         json!("tomorrow"),

@@ -115,7 +115,9 @@ fn answer(status: &str) -> Value {
 
 /// Returns the answer that a word of a script stands for:
 /// - a status of acquire-lock;
-/// - `ending` for a lock whose run is being stopped, `notEnding` and `paused`;
+/// - `ending`, for a held lock whose holder is ending;
+/// - `notEnding`, for a held lock whose holder is not ending;
+/// - `paused`, for a paused lock;
 /// - `done` for a task that succeeded;
 /// - `ok` for an empty answer.
 pub(super) fn said(word: &str) -> Value {
@@ -144,7 +146,7 @@ impl Play {
         Self::on(Machine::exclusive_run(), fields)
     }
 
-    /// Makes each Wait until a time end `millis` before that time.
+    /// Ends each Wait state with a timestamp `millis` before that timestamp.
     pub(super) fn waits_end_early(self, millis: u64) -> Self {
         self.script.end_waits_early(millis);
         self
@@ -189,8 +191,8 @@ impl Play {
         self.gives("Run Batch", exited()).ends()
     }
 
-    /// Answers each report of the end of the work. The heartbeat ends at once, so only the work
-    /// goes on.
+    /// Lets every state succeed that reports the end of the work. Also lets the heartbeat state succeed at
+    /// once, so that only the branch of the work continues.
     pub(super) fn ends(self) -> Self {
         let reports = REPORTS.into_iter().map(|(state, _)| state);
         let all = reports.chain(["Keep Lease"]);

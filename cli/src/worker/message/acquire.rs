@@ -9,10 +9,11 @@ use crate::worker::shutdown::ShutdownWatch;
 use lockstep::contract::{AcquireRequest, AcquireResponse, LockOptions};
 use lockstep::error::Error;
 
-/// Permits of each lock: the number of messages that all workers together have in flight under it.
+/// Permits of each lock: the maximum number of messages that all workers together have in flight under the
+/// lock. The messages of a queue are spread over several locks.
 const PERMITS: i64 = 100;
-/// Most attempts to acquire a lock. The holder is the same in each, so a retry finds a grant whose response
-/// was lost.
+/// Maximum number of attempts to acquire a lock. The holder is the same in each, so a retry finds a grant
+/// whose response was lost.
 const TRIES: u32 = 3;
 
 impl<Q: Queue> MessageProcessor<Q> {
@@ -29,7 +30,7 @@ impl<Q: Queue> MessageProcessor<Q> {
         };
         AcquireRequest {
             options,
-            // A skip counts as a question before a wait: a message that finds its lock full is received again
+            // With `mayWait`, a full lock is not reported as a skipped run: the message is received again
             // later.
             may_wait: true,
             ..AcquireRequest::new(lock, self.identity.new_holder())
