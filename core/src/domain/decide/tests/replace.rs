@@ -242,7 +242,8 @@ fn grant_at(lease: &mut Lease, second: u64) {
 #[test]
 fn a_waiter_replaces_only_an_earlier_holder_that_is_not_leaving_yet() {
     // The case, the waiter whose side item was read, the holder, and whether `new` replaces it.
-    let cases: [(&str, &str, fn(&mut Lease), bool); 6] = [
+    type Change = fn(&mut Lease);
+    let cases: [(&str, &str, Change, bool); 6] = [
         ("granted before", "new", |lease| grant_at(lease, 2), true),
         ("granted then", "new", |lease| grant_at(lease, 3), false),
         ("granted later", "new", |lease| grant_at(lease, 4), false),
