@@ -64,7 +64,7 @@ pub(crate) fn write(met: &Worlds, worlds: u64) {
 fn render(met: &Worlds, worlds: u64) -> String {
     let mut text = format!(
         "# Which options meet which events\n\n\
-         The number of {worlds} simulated worlds (`make test-sim`) in which a pair of options met an event. A pair is of one run, or, for two \
+         Of {worlds} simulated worlds (`make test-sim`), each cell has the number of those in which a pair of options met an event. A pair is of one run, or, for two \
          values of one option, of two runs at one lock.\n\
          An eviction, a redrive and an ignored SIGTERM happen to a run, the others to its lock or to everybody. `-` stands for a \
          combination that cannot occur.\n\n\
@@ -125,8 +125,8 @@ pub(crate) fn check(met: &Worlds, worlds: u64) -> (Vec<String>, usize) {
     let text = fs::read_to_string(path()).unwrap_or_default();
     let mut words = text
         .split_whitespace()
-        .skip_while(|word| *word != "many")
-        .skip(2);
+        .skip_while(|word| *word != "Of")
+        .skip(1);
     let sample: u64 = words.next().and_then(|word| word.parse().ok()).unwrap_or(1);
     let lines = text
         .lines()
