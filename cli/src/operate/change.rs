@@ -186,8 +186,7 @@ fn summary(request: &Value, total: &Value) -> String {
     let frozen = total["frozen"].as_array().into_iter().flatten();
     for lock in frozen.filter_map(Value::as_str) {
         text.push_str(&format!(
-            "{lock} is frozen and was not changed: see `lockstep show {lock}`, check its run, then type \
-             `lockstep resume {lock} --note TEXT`\n"
+            "{lock} is frozen and was not changed: see `lockstep show {lock}`, then resume it by its name\n"
         ));
     }
     let failed = total["failed"].as_array().into_iter().flatten();
@@ -216,8 +215,7 @@ mod tests {
             text,
             "paused: 3, unchanged: 1\n\
              locks that have not run yet are paused\n\
-             a is frozen and was not changed: see `lockstep show a`, check its run, then type \
-             `lockstep resume a --note TEXT`\n\
+             a is frozen and was not changed: see `lockstep show a`, then resume it by its name\n\
              b is unchanged: Lockstep.Unavailable: no answer\n"
         );
     }
