@@ -104,7 +104,7 @@ class Landing(unittest.TestCase):
     def test_page_names_the_endpoints_that_the_functions_call(self):
         """By the actions of their roles, without those that Lambda carries out, and logs other than those that are read."""
         text = (ROOT / "infra" / "template.yaml").read_text()
-        called = {action.split(":")[0] for action in re.findall(r"\b(dynamodb|states|ecs|events|logs):\w+", text)}
+        called = {action.split(":")[0] for action in re.findall(r"\b(dynamodb|states|ecs|events|scheduler|logs):\w+", text)}
         page = (ROOT / "docs" / "landing-zones.md").read_text()
         self.assertEqual(called, set(re.findall(r"\| (?:gateway|interface), `(\w+)` \|", page)))
 
