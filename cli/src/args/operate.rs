@@ -156,8 +156,8 @@ pub(crate) struct HistoryArgs {
     /// Only runs that ended with this ECS task: its id or ARN
     #[arg(long, value_name = "ID")]
     pub(crate) task: Option<String>,
-    /// Only entries that ended within this time, such as 12h [default: 24h for several locks, no limit for
-    /// one]
+    /// Only entries that ended within this time, such as 12h, of runs granted up to a day before it [default: 24h for
+    /// several locks without --from and --to, no limit for one]
     #[arg(long, value_name = "TIME", conflicts_with_all = ["from", "to"], value_parser = parse::limit)]
     pub(crate) since: Option<Duration>,
     /// Only runs granted and acts done at or after this time, such as 2026-03-01T00:00:00Z

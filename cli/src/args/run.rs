@@ -132,7 +132,7 @@ pub(crate) struct RunArgs {
     /// Execute the command without a lock, and do nothing else: for a machine that has no lock table
     #[arg(long, env = "LOCKSTEP_WITHOUT_LOCK", hide_env_values = true, value_parser = parse::switch, num_args = 0, default_missing_value = "true")]
     pub(crate) without_lock: bool,
-    /// Exit with this code when nothing was started because of --overlap skip, --when-queue-full skip or --run-key
+    /// Exit with this code when nothing was started because the run was skipped or is a duplicate
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     pub(crate) skip_code: u8,
     /// The command and its arguments

@@ -17,9 +17,11 @@ use crate::domain::{
     Timestamp, Waiter, Work,
 };
 
-/// How long a described state may lag behind an event or a redrive.
+/// How long a described state may lag behind an event or a redrive. AWS states no bound.
 ///
-/// AWS states no bound. A description that lags longer delays recovery until the next sweep.
+/// - A description that lags longer behind the event of an end delays recovery until the next sweep.
+/// - A description that lags longer behind a redrive shows the end of the earlier attempt, and is taken for the end of the
+///   run: its permit is freed although the redriven run works.
 pub const LAG_MAX: Seconds = Seconds::of(30);
 
 /// The observation of an execution: the holder's own, or that of its replacer.

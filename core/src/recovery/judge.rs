@@ -52,10 +52,11 @@ use crate::domain::{
 ///             unknown    dead                     recover
 ///             runs       dead                     recover: it has stopped its work by then
 ///             hidden     dead                     recover
-///  the holder is neither an execution nor a task:
+///  the holder is no execution:
 ///                        its stop is committed,   recover
 ///                        and its hand-over
 ///                        is not confirmed
+///  the holder is neither an execution nor a task:
 ///                        dead                     recover
 ///
 ///  anything else                                   leave it

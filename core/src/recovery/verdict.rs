@@ -20,7 +20,8 @@ pub struct Verdict {
     pub judged_at: Timestamp,
     /// The lease that was judged.
     pub lease: Lease,
-    /// The description of the execution as Step Functions returned it.
+    /// The description of the execution. As Step Functions returned it, if evidence for the next action is
+    /// gathered too; else as it was judged.
     pub described: ExecutionObservation,
     /// The evidence that was judged. It may differ from the description, if an event or the lease shows
     /// a newer state.

@@ -54,7 +54,8 @@ const RENEWED: &str = "it renewed its lease while it was being evicted";
 /// Evicts the holder or the waiter that the request names.
 ///
 /// # Errors
-/// - `Lockstep.LockHeld`, without `force`, if the holder is alive, or if it cannot be read whether it is.
+/// - `Lockstep.LockHeld`, without `force`, if the holder is alive, or if it cannot be read whether it is; also with
+///   `force`, if the lease of the holder changed after it was judged.
 /// - `Lockstep.InvalidRequest` if no holder or waiter has the name.
 /// - `Lockstep.InvalidRequest` for `abandon` before an eviction has committed the stop of the holder.
 pub(super) async fn run<P: Ports>(

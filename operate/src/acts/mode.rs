@@ -73,7 +73,8 @@ where
 ///
 /// An acquire that read the earlier state of new locks may write its record after this call. So this function
 /// waits for [`ACQUIRES_END_WITHIN`], until each such acquire has ended and the index shows its lock, before the
-/// caller lists the locks.
+/// caller lists the locks. It does not wait if new locks are in this mode already. If an earlier call ended during
+/// its wait, its repetition may miss such a lock.
 async fn new_locks<P: Ports>(deps: &Deps<P>, command: &Command) -> Result<NewLocks, Error>
 where
     P::Store: LockIndex,

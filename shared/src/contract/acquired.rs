@@ -44,8 +44,9 @@ pub struct Granted {
     /// The ECS group of the run's tasks: `lockstep:<lock>:<holder hash>`. Pass it to RunTask as `Group`.
     pub task_group: String,
     /// With `work.stateMachineArn`: the ARN of the execution that does the work, without the hyphen and the
-    /// number of redrives at its end. The name of that execution is `lockstep-<lock>-<token>-0`, and ends
-    /// with `-1` after the first redrive. Start it under that name, so that its end frees the permit.
+    /// number of redrives at its end. The name of that execution is the last part of this ARN with
+    /// `-0` behind it, and with `-1` after the first redrive. Start it under that name, so that its end frees
+    /// the permit. Do not build the name from the lock: characters of a lock are escaped in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_arn: Option<String>,
     /// The grant as environment variables for the container, in the form that the container overrides of

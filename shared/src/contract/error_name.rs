@@ -12,6 +12,7 @@ pub enum ErrorName {
     /// The lock, a holder or a run key is in the way. One of these is true:
     ///
     /// - the lock grants no permit now, and the overlap policy neither skips nor waits;
+    /// - the execution that started the run holds the lock, whatever the overlap policy is;
     /// - the last attempt of a redriven run has not stopped yet;
     /// - a holder that is to be evicted is alive, or may be;
     /// - a run key that is to be forgotten or started is in use.

@@ -21,7 +21,8 @@ pub struct WorkPlace {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub family: Option<String>,
     /// The container whose exit code decides how the run ended: with exit code 0 the run has succeeded, even
-    /// if its workflow fails afterwards. Leave this field out if the run has more than one task.
+    /// if its workflow fails afterwards. A task that was stopped from outside is no success, whatever its exit
+    /// code is. Leave this field out if the run has more than one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub container: Option<String>,
@@ -31,7 +32,7 @@ pub struct WorkPlace {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub state_machine_arn: Option<String>,
     /// Whether the states of the holder's own execution are the work. An execution that fails, is aborted or
-    /// times out without a release then keeps its permit for 30 more seconds, because Step Functions stops
+    /// times out without a release then keeps its permit for 31 more seconds, because Step Functions stops
     /// the work of its states only on a best-effort basis. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<bool>,

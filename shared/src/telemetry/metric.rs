@@ -18,9 +18,9 @@ pub enum Metric {
     Released,
     /// Heartbeats that found the lease lost or the run stale.
     LeaseLost,
-    /// Permits of dead or stale holders that were freed.
+    /// Permits of dead or stale holders that the reaper freed, or an acquire that was granted one of them.
     Recovered,
-    /// Runs that entered the queue.
+    /// Requests that took or kept a place in the queue.
     Queued,
     /// Runs that waited until their `waitUntil` without a grant.
     GaveUp,
@@ -30,7 +30,7 @@ pub enum Metric {
     HeldSeconds,
     /// Runs that succeeded.
     Succeeded,
-    /// Runs that failed, were found dead, or were lost.
+    /// Runs that reported a failure, or that the reaper found dead or lost.
     Failed,
     /// Time from the grant of a run to its success, in seconds.
     RunSeconds,

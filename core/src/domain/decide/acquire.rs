@@ -358,7 +358,8 @@ fn refuse_running(
     let Some(run_key) = &terms.run_key else {
         return Ok(());
     };
-    // A holder with this run key is ending: [`under_way`] has answered for any other.
+    // A holder has this run key. For a caller that is not in the queue it is ending: `under_way` has answered for any
+    // other. For a waiter it may be at work, and only the fact of the refusal counts.
     if record.holder_of(terms).is_some() {
         return Err(no_permit(record, now));
     }

@@ -104,9 +104,9 @@ pub(super) fn open(
 /// they may continue. Otherwise the next heartbeat or check of such a holder would freeze the lock
 /// again.
 ///
-/// - If a holder was silent, or the evidence about it could not be read for an hour, its lease and its
-///   limits start again.
-/// - If a holder exceeded a limit, its limits start again.
+/// - If the evidence about a holder could not be read for an hour, its lease and its limits start again.
+/// - If a holder under another stale policy than `yield` was silent, its lease and its limits start again.
+/// - If a holder under another stale policy than `yield` exceeded a limit, its limits start again.
 /// - All other leases keep their end: the end of its lease may be the only sign that a process has died.
 fn excuse(record: &mut LockRecord, now: Timestamp) {
     for lease in record.holders.values_mut() {

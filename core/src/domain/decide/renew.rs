@@ -8,7 +8,7 @@
 //!    anything else ──────────────▶ Renewed, even if the lease has expired: nobody freed the permit
 //!  the lease is not in the record
 //!    succeeded, or yielded ──────▶ Ended: no lease to renew, and no error, which would stop the work
-//!    failed less than 15 s ago ──▶ Ended: sent before the release, unless it reports a redrive
+//!    failed less than 15 s ago ──▶ Ended if it reports a redrive count and no new redrive: sent before the release
 //!    recovered, lost, failed ────▶ Reinstated for a redriven execution, else LeaseLost
 //! ```
 

@@ -1,6 +1,6 @@
 //! The commands of a check.
 //!
-//! Each command names the grant by its fencing token. A command that frees or stops a holder also names
+//! Each command on a holder names the grant by its fencing token. A command that frees or stops a holder also names
 //! the version of the lease under which the evidence was gathered. If the record has another grant or
 //! another version, the command changes nothing.
 
