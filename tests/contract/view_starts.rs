@@ -2,9 +2,9 @@
 
 use crate::faulty::{Behind, Faulty};
 use crate::functions::{Functions, key};
-use crate::scene::{ask_with, assert_says, merged};
+use crate::scene::{ask_with, assert_says, execution, merged};
 use lockstep::contract::EventKind;
-use lockstep::domain::HolderId;
+use lockstep::domain::{HolderId, WaiterId};
 use lockstep::events::{Event, Events};
 use serde_json::{Value, json};
 
@@ -146,4 +146,19 @@ async fn a_waiter_without_an_item_is_shown_only_while_it_waits() {
 
     assert_eq!(shown["queueLength"], 1, "the record that was read");
     assert_eq!(shown["waiters"], json!([]));
+}
+
+#[tokio::test]
+async fn a_damaged_waiter_is_shown_with_its_problem_while_it_waits() {
+    let (functions, _) = Functions::held(&["a", "b"]).await;
+    let more = json!({ "overlap": "queue", "taskToken": "token-b" });
+    functions.acquire(ask_with("b", more)).await.unwrap();
+    let waiter = WaiterId::of(&HolderId::new(execution("b")).unwrap());
+    let table = Faulty::damaged_waiter(&functions, waiter);
+    let show = json!({ "act": "show", "lock": "nightly" });
+
+    let shown = functions.operate_on(table, show).await.unwrap();
+
+    let problem = shown["waiters"][0]["problem"].as_str();
+    assert_says(problem.expect("a problem"), "permits");
 }
