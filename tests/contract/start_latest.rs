@@ -113,3 +113,20 @@ async fn a_lock_with_unreadable_runs_is_started_only_by_a_run_key() {
     assert_fails(refused, "Lockstep.Corrupt", &["2 of its latest runs"]);
     assert_says(again.unwrap()["from"].as_str().unwrap(), "monday");
 }
+
+#[tokio::test]
+async fn a_run_key_is_searched_among_the_latest_thousand_runs() {
+    for (later, found) in [(999, true), (1000, false)] {
+        let functions = Functions::new();
+        ran(&functions, "monday", json!({ "runKey": "tick-1" })).await;
+        for _ in 0..later {
+            functions.ran("nightly", "other").await;
+            functions.wait(1);
+        }
+
+        let again = start(&json!({ "again": "tick-1", "dryRun": true }));
+        let answer = functions.operate(again).await;
+
+        assert_eq!(answer.is_ok(), found, "{later}: {answer:?}");
+    }
+}
