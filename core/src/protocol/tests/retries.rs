@@ -42,15 +42,15 @@ fn counts_down(left: &AtomicU32) -> bool {
 
 impl LockStore for Table {
     async fn commit(&self, _: &LockKey, _: &Change) -> Answer<Commit> {
-        if counts_down(&self.busy) {
-            return Ok(Commit::Busy);
-        }
         if counts_down(&self.conflicts) {
             let record = Some(None);
             return Ok(Commit::Conflict(Found {
                 record,
                 ..Found::default()
             }));
+        }
+        if counts_down(&self.busy) {
+            return Ok(Commit::Busy);
         }
         Ok(Commit::Committed(None))
     }
@@ -129,23 +129,21 @@ fn only_an_acquire_reads_what_closes_new_locks() {
     let lock = LockKey::new("nightly").expect("a valid key");
     let token = FencingToken::from_number(7);
     let pause = || Command::Pause(audit_note("upgrade"), None);
-    for (case, command, conflicts, reads) in [
-        ("a grant at once", Command::Acquire(acquire("a")), 0, 0),
-        ("a grant", Command::Acquire(acquire("a")), 1, 1),
-        (
-            "a write that is overtaken",
-            Command::Acquire(acquire("a")),
-            2,
-            2,
-        ),
-        ("a release", release("a", token), 1, 0),
-        ("a pause", pause(), 0, 0),
-        ("a pause that is overtaken", pause(), 1, 0),
+    let run = || Command::Acquire(acquire("a"));
+    // Columns: the case, the command, how many writes conflict, how many after them find the table busy, and the reads.
+    for (case, command, conflicts, busy, reads) in [
+        ("a grant at once", run(), 0, 0, 0),
+        ("a grant", run(), 1, 0, 1),
+        ("a write that is overtaken", run(), 2, 0, 2),
+        ("a write that meets a busy table", run(), 1, 1, 2),
+        ("a release", release("a", token), 1, 0, 0),
+        ("a pause", pause(), 0, 0, 0),
+        ("a pause that is overtaken", pause(), 1, 0, 0),
+        ("a pause that meets a busy table", pause(), 1, 1, 0),
     ] {
-        let conflicts = AtomicU32::new(conflicts);
         let store = Table {
-            conflicts,
-            ..Table::default()
+            conflicts: AtomicU32::new(conflicts),
+            ..Table::busy(busy)
         };
         let protocol = Protocol::new(store, ManualClock::at(at(0)), 1);
 
