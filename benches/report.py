@@ -31,7 +31,7 @@ Shows what Lockstep takes in dollars, time, requests and memory, beside other lo
 | How large is it? | [memory and size](#memory-and-size), [memory of `lockstep run`](#memory-of-lockstep-run), [a lock's item](#size-of-a-locks-item) |
 
 Absolute times hold for one machine. Ratios, CPU and exact counts carry over better; a ratio below 1.2 is noise on a shared machine. *Ratio* is the
-median over that of the subject that a section is measured beside, of the same figure.
+median divided by the median of the section's reference subject, for the same figure.
 """
 
 

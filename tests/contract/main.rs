@@ -58,6 +58,7 @@ mod sweep;
 mod sweep_bounds;
 mod turns;
 mod view;
+mod view_frees;
 mod view_history;
 mod view_starts;
 mod waiting;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const NOTE: &str = "One client on one lock that exists; all subjects take turns on one table. +0 ms goes straight to \
     DynamoDB Local; +5 ms goes through a wire that delays each request, where requests decide, as on a real network. \
-    Client CPU is that of the thread which does the pairs, at +0 ms. The two subjects with a history item and an index \
+    Client CPU is the processor time of the client's thread, at +0 ms. The two subjects with a history item and an index \
     write what Lockstep's table keeps besides.";
 const BLOCK: usize = 10;
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 const NOTE: &str = "In simulated time: each start is a function instance of its own, with the functions' clients, \
     their retries and time-outs; a request takes 5 ms. DynamoDB Local decides, behind a model of DynamoDB's limit: \
     1,000 write units a second for each partition key, of which a second's may be consumed at once. Units include \
-    those of indexes; a write whose condition is false consumes units too, a throttled one none. A call that fails is \
+    the writes to indexes. A write whose condition is false consumes units too; a throttled write consumes none. A call that fails is \
     repeated as the state of exclusive-run does. Time is until the last start has its answer. Requests to other \
     services are left out.";
 const ROUNDS: u64 = 3;

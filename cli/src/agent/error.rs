@@ -1,9 +1,9 @@
 //! The errors of the agent's API.
 //!
 //! A program decides by the HTTP status: after a 503 the request is worth another try, and a 410 or 404 to a
-//! beat means that the job has to stop. Names and messages are for the log of the program. A name is that of
-//! a function's error if the lock table has answered, and begins with `Agent.` if the agent itself has
-//! answered.
+//! beat means that the job has to stop. Names and messages are for the log of the program. After an
+//! answer of the lock table, the name is that of the function's error, such as `Lockstep.LockHeld`. The names of
+//! the agent's own errors begin with `Agent.`.
 
 use super::job::Phase;
 use super::registry::{BeginRefused, OPEN_MAX};

@@ -63,9 +63,9 @@ pub(super) struct Job<P> {
     pub(super) progress: Option<String>,
     /// The latest progress that was written to the lock table.
     pub(super) written: Option<String>,
-    /// When `maxRunSeconds` are over.
+    /// The time at which the run exceeds `maxRunSeconds`.
     pub(super) run_deadline: Option<Instant>,
-    /// When `noProgressSeconds` are over, unless the progress changes before.
+    /// The time at which the run exceeds `noProgressSeconds`. A change of the progress moves it.
     pub(super) progress_deadline: Option<Instant>,
     /// The guard; `None` once the job has closed.
     pub(super) guard: Option<P>,

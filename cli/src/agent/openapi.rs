@@ -97,7 +97,7 @@ fn yaml(out: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// Returns `description` with its schemas generated anew.
+/// Returns `description` with the schemas of the current types.
 fn renewed(description: &str) -> String {
     let (prose, _) = description.split_once(SCHEMAS).unwrap();
     let mut block = String::new();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The rule for a job's name.
 const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
-/// The rule for a progress, which is that of the lock table.
+/// The rule for `progress`. The lock table has the same rule.
 const PROGRESS_RULE: &str = "1 to 256 visible ASCII characters or spaces";
 /// Shortest lease, in seconds.
 const LEASE_MIN: i64 = LeaseTiming::SHORTEST.as_secs().cast_signed();

@@ -73,8 +73,8 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
 }
 
-/// Returns whether no process listens on the socket at `path`. Only then does connecting fail with
-/// `ECONNREFUSED`: the socket of another user gives another error, and that of a slow process gives none.
+/// Returns whether no process listens on the socket at `path`. Only in that case connecting fails with
+/// `ECONNREFUSED`. A socket of another user fails with `EACCES`, and a slow process accepts the connection later.
 async fn is_stale(path: &Path) -> bool {
     let refused = |error: Error| error.kind() == ErrorKind::ConnectionRefused;
     UnixStream::connect(path).await.is_err_and(refused)
