@@ -1,4 +1,5 @@
-"""A stack needs none of the ten log policies of an account, and leaves nothing that keeps it from being deployed again.
+"""A stack needs none of the ten log policies of an account, leaves nothing that keeps it from being deployed again, and takes back the
+table that it left.
 
 Other software has taken nine or all ten of them here. The events of the stack have to reach its log group all the same:
 after a first deploy, during and after an upgrade from a version whose stack took a policy of the account, and after an
@@ -19,6 +20,7 @@ from stackctl import deploy
 STACK = "crowded"
 LOG_GROUP = f"/aws/events/{STACK}"
 QUOTA = 10
+TABLE = Path(__file__).resolve().parents[2] / "infra" / "examples" / "table.yaml"
 
 
 def foreign(count):
@@ -59,28 +61,34 @@ def failing(body):
     return broken
 
 
-def status():
+def status(stack=STACK):
     try:
-        return client("cloudformation").describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
+        return client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
     except client("cloudformation").exceptions.ClientError:
         return "DELETE_COMPLETE"
 
 
-def becomes(expected, act, body=None):
-    """Creates, updates or deletes the stack, and waits for its status. Returns the seconds."""
+def becomes(expected, act, body=None, stack=STACK):
+    """Creates, updates or deletes a stack, and waits for its status. Returns the seconds."""
     given = {}
     if body:
         parameters = deploy.lockstep_parameters()
-        given = {**stacks.template_of(STACK, json.dumps(body)), "Capabilities": stacks.CAPABILITIES, "Parameters": [
+        given = {**stacks.template_of(stack, json.dumps(body)), "Capabilities": stacks.CAPABILITIES, "Parameters": [
             {"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items() if key in body["Parameters"]]}
     begin = time.monotonic()
-    getattr(client("cloudformation"), f"{act}_stack")(StackName=STACK, **given)
-    found = wait_for(lambda: (now := status()) and (None if now.endswith("_IN_PROGRESS") else now), f"end of {act}", 60)
-    if found != expected:
-        events = client("cloudformation").describe_stack_events(StackName=STACK)["StackEvents"]
-        why = [one for one in events if one["ResourceStatus"].endswith("_FAILED")]
-        sys.exit(f"crowded: {act} ends with {found}, not {expected}: {why[-1].get('ResourceStatusReason') if why else ''}")
-    return time.monotonic() - begin
+    getattr(client("cloudformation"), f"{act}_stack")(StackName=stack, **given)
+    return time.monotonic() - begin if ended(stack, act) == expected else failed(stack, act, expected)
+
+
+def ended(stack, act):
+    """Waits for the end of an operation on a stack, and returns the status."""
+    return wait_for(lambda: (now := status(stack)) and (None if now.endswith("_IN_PROGRESS") else now), f"end of {act}", 60)
+
+
+def failed(stack, act, expected):
+    events = client("cloudformation").describe_stack_events(StackName=stack)["StackEvents"]
+    why = [one for one in events if one["ResourceStatus"].endswith("_FAILED")]
+    sys.exit(f"crowded: {act} ends with {status(stack)}, not {expected}: {why[-1].get('ResourceStatusReason') if why else ''}")
 
 
 def put_event():
@@ -149,9 +157,13 @@ def only_tables_are_left(count):
     return found["tables"]
 
 
-def table():
-    return client("cloudformation").describe_stack_resource(StackName=STACK, LogicalResourceId="LockTable")[
-        "StackResourceDetail"]["PhysicalResourceId"]
+def table(stack=STACK):
+    return resource("LockTable", stack)
+
+
+def resource(name, stack):
+    found = client("cloudformation").describe_stack_resource(StackName=stack, LogicalResourceId=name)
+    return found["StackResourceDetail"]["PhysicalResourceId"]
 
 
 def upgrade(new, old):
@@ -200,6 +212,46 @@ def first_deploys(new):
         print(f"ok    {attempt} succeeds beside ten foreign policies, and events arrive: {seconds:.1f} s, deleted in {again:.1f} s")
 
 
+def invoke(function, stack, **request):
+    """Calls operate or view of a stack."""
+    answer = client("lambda").invoke(FunctionName=resource(function, stack), Payload=json.dumps(request))
+    body = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, body
+    return body
+
+
+def imported(stack, name):
+    """Makes a stack of a table that exists. A change set that imports can create nothing else."""
+    cloudformation = client("cloudformation")
+    cloudformation.create_change_set(
+        StackName=stack, ChangeSetName="come-back", ChangeSetType="IMPORT", TemplateBody=TABLE.read_text(),
+        ResourcesToImport=[{"ResourceType": "AWS::DynamoDB::Table", "LogicalResourceId": "LockTable", "ResourceIdentifier": {"TableName": name}}])
+    cloudformation.get_waiter("change_set_create_complete").wait(
+        StackName=stack, ChangeSetName="come-back", WaiterConfig={"Delay": 1, "MaxAttempts": 30})
+    cloudformation.execute_change_set(StackName=stack, ChangeSetName="come-back")
+    found = ended(stack, "the import")
+    assert found == "IMPORT_COMPLETE", found
+
+
+def come_back(new):
+    """The table of a deleted stack is imported into a stack of the same name, then of another name, with its locks and its history."""
+    becomes("CREATE_COMPLETE", "create", new)
+    kept = table()
+    invoke("OperateFunction", STACK, act="pause", lock="nightly", note="removal", actor="jo")
+    becomes("DELETE_COMPLETE", "delete")
+    for stack in (STACK, f"{STACK}-renamed"):
+        imported(stack, kept)
+        seconds = becomes("UPDATE_COMPLETE", "update", new, stack)
+        assert table(stack) == kept, f"the table of {stack} is {table(stack)}, not {kept}"
+        shown = invoke("ViewFunction", stack, act="show", lock="nightly")
+        assert shown["state"] == "paused" and "removal" in shown["closed"]["note"], shown
+        history = invoke("ViewFunction", stack, act="history", lock="nightly")
+        assert "removal" in json.dumps(history), history
+        becomes("DELETE_COMPLETE", "delete", stack=stack)
+        assert kept in client("dynamodb").list_tables()["TableNames"], f"{kept} went with {stack}"
+        print(f"ok    the table that {STACK} left comes back in {stack} with its pause and history: {seconds:.1f} s")
+
+
 def body_of(path):
     """The template of the deployed stack, or of a file, as sam leaves it."""
     if not path:
@@ -230,10 +282,12 @@ def main():
     try:
         upgrade(new, old)
         first_deploys(new)
+        come_back(new)
     finally:
-        if status() != "DELETE_COMPLETE":
-            client("cloudformation").delete_stack(StackName=STACK)
-            wait_for(lambda: status() == "DELETE_COMPLETE", "end of the stack", 60)
+        for stack in (STACK, f"{STACK}-renamed"):
+            if status(stack) != "DELETE_COMPLETE":
+                client("cloudformation").delete_stack(StackName=stack)
+                wait_for(lambda: status(stack) == "DELETE_COMPLETE", "end of the stack", 60)
         clear()
     print(f"crowded: a stack needs no log policy of the account, in {time.monotonic() - begin:.0f} s")
 
