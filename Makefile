@@ -240,7 +240,7 @@ figures: functions ## write what tests count into benches/figures.toml, where it
 audit-scale: deployable ## [4 min] `lockstep audit` of 200 state machines with 100,000 runs, beside a count in Python; stopped and resumed
 	tests/checks/with-stack tests/audit/scale
 
-bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md
+bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md and benches/scale.md
 	benches/scale
 	benches/scale --write
 

@@ -5,8 +5,8 @@ A block of a page follows a comment that names its source, and equals it:
     <!-- from infra/examples/rule.yaml: Resources/Rule/Properties -->
 
 The part after the colon is a path of keys, in TypeScript the beginning of a statement; without one the block is the
-whole file. A block of `sh` holds commands whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, counted
-from exclusive-run's definition.
+whole file. A block of `sh` holds commands whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, and a table
+of them in `<!-- costs of runs -->`, counted from exclusive-run's definition.
 
 Run by infra/validate with the Python of cfn-lint. `test_pages.py --write` writes blocks and figures anew.
 """
@@ -32,6 +32,7 @@ PAGES = [*sorted((ROOT / "docs" / "ways").glob("*.md")), *sorted((ROOT / "docs" 
 BLOCK = re.compile(r"(?:^ *<!-- from (?P<file>[^:\n]+?)(?:: (?P<part>[^\n]+?))? -->\n)?"
                    r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 COST = re.compile(r"<!-- cost of (?P<name>[^>]+?) -->(?P<text>.*?)<!-- end -->", re.DOTALL)
+COSTS = re.compile(r"<!-- costs of runs -->\n.*?<!-- end -->", re.DOTALL)
 DEFINITION = ROOT / "statemachines" / "exclusive-run.asl.json"
 WOVEN = ROOT / "statemachines" / "examples" / "nightly-etl.woven.asl.json"
 
@@ -51,6 +52,16 @@ PATHS = {
     "a skip without a container": [["Check Input", "Find Container", *SKIP]],
     "a wait": [WAIT, ["Keep Lease"]],
     "a wait without a container": [["Check Input", "Find Container", *WAIT], ["Keep Lease"]],
+}
+# The runs of the table, each with its path.
+RUNS = {
+    "of a batch": "a batch",
+    "of a batch whose container is not named": "a batch without a container",
+    "of a batch, after its turn in the queue": "a wait",
+    "of a batch that fails": "a failed batch",
+    "of a workflow": "a workflow",
+    "of a workflow that fails": "a failed workflow",
+    "that is skipped": "a skip",
 }
 # The same of a woven definition, whose own states are inside of Run Work.
 REQUESTED = ["Request Lock", "Acquire Lock", "Lock Is Ours"]
@@ -90,7 +101,7 @@ def follows(name, file):
     return found
 
 
-def cost(name):
+def counted(name):
     """State transitions and calls of Lambda functions of one run."""
     file = WOVEN if name in WOVEN_PATHS else DEFINITION
     paths = (PATHS | WOVEN_PATHS)[name]
@@ -102,8 +113,17 @@ def cost(name):
             assert next_one in follows(one, file), f"{one} does not lead to {next_one}"
     entered = [state for path in paths for state in path]
     calls = [state for state in entered if ":lambda:invoke" in states[state].get("Resource", "")]
-    plural = "s" if len(calls) > 1 else ""
-    return f"{len(entered)} state transitions and {len(calls)} call{plural} of Lambda functions"
+    return len(entered), len(calls)
+
+
+def cost(name):
+    entered, calls = counted(name)
+    return f"{entered} state transitions and {calls} call{'s' if calls > 1 else ''} of Lambda functions"
+
+
+def costs():
+    rows = [f"| {words} | {entered} | {calls} |" for words, name in RUNS.items() for entered, calls in [counted(name)]]
+    return "\n".join(["<!-- costs of runs -->", "| a run | state transitions | calls of Lambda functions |", "|---|--:|--:|", *rows, "<!-- end -->"])
 
 
 def part_of(text, path):
@@ -163,7 +183,7 @@ def written(page):
         head = match[0][:match.start("body") - match.start()]
         tail = match[0][match.end("body") - match.start():]
         return head + indented(source(match["file"], match["part"]), match["indent"]) + tail
-    text = BLOCK.sub(block, page.read_text())
+    text = COSTS.sub(lambda _: costs(), BLOCK.sub(block, page.read_text()))
     return COST.sub(lambda match: f"<!-- cost of {match['name']} -->{cost(match['name'])}<!-- end -->", text)
 
 

@@ -1,7 +1,7 @@
 """Tables of the pages have what their sources have: alarms, events, metrics, errors, parameters and outputs of the stack.
 
 No page counts them by a number word, which nobody keeps. Run by infra/validate with the Python of cfn-lint. `test_tables.py --write` writes
-what the reference has of the template, between `<!-- NAME of infra/template.yaml -->` and `<!-- end -->`.
+what the reference and the threat model have of the templates, between `<!-- NAME of infra/template.yaml -->` and `<!-- end -->`.
 """
 
 import re
@@ -12,6 +12,7 @@ from test_lint import ROOT, load
 
 PAGE = ROOT / "docs" / "reference.md"
 REFERENCE = PAGE.read_text()
+THREATS = ROOT / "docs" / "threat-model.md"
 TEMPLATE = load("infra/template.yaml")
 WRITTEN_PART = re.compile(r"(<!-- (\w+) of infra/template\.yaml -->\n).*?(?=<!-- end -->)", re.DOTALL)
 # Words of a Description that the page links, and what it adds to one.
@@ -175,6 +176,69 @@ def rights():
                 yield from statement(each)
 
 
+# Services of the table of roles: its columns, and what it leaves to the text below it.
+SERVICES = {"dynamodb": 0, "states": 1, "ecs": 2}
+LEFT_OUT = re.compile(r"kms:|ec2:|logs:(?!FilterLogEvents)")
+# A resource that stands for all of its kind.
+ALL = re.compile(r"\*|LockTable|table/LockTableName|(?:execution|stateMachine):\*|\w+/\*|event-bus/\w+")
+
+
+def chosen(value):
+    """A value of a template with every parameter given."""
+    if isinstance(value, dict) and "Fn::If" in value:
+        return chosen(value["Fn::If"][1])
+    return [one for inner in value if (one := chosen(inner)) != {"Ref": "AWS::NoValue"}] if isinstance(value, list) else value
+
+
+def limits(one):
+    """What limits the actions of a statement: the resources, and the values of its conditions."""
+    resources = chosen(one["Resource"])
+    of = [shown(resource) for resource in (resources if isinstance(resources, list) else [resources])]
+    of = [each.removeprefix("LockTable/") for each in ", ".join(of).split(", ") if not ALL.fullmatch(each)]
+    tested = {key: value for test, keys in one.get("Condition", {}).items() if test != "Null" for key, value in keys.items()}
+    of += chosen_list(tested.pop("dynamodb:LeadingKeys", []))
+    text = f" of {', '.join(f'`{each}`' for each in of)}" if of else ""
+    tested.pop("iam:PassedToService", None)
+    words = {"ecs:cluster": " in", "events:source": " with source", "ecs:CreateAction": " by"}
+    return text + "".join(f"{words[key]} `{', '.join(chosen_list(value))}`" for key, value in tested.items())
+
+
+def chosen_list(value):
+    value = chosen(value)
+    return [shown(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def role(name, documents):
+    """A row: the actions of each service, and what limits them."""
+    cells = [[], [], [], []]
+    for one in (chosen(each) for document in documents for each in document["Statement"]):
+        if one == {"Ref": "AWS::NoValue"} or any("Not" in test for test in one.get("Condition", {})):
+            continue
+        actions = [action for action in (one["Action"] if isinstance(one["Action"], list) else [one["Action"]]) if not LEFT_OUT.match(action)]
+        if actions:
+            column = SERVICES.get(actions[0].partition(":")[0], 3)
+            names = ", ".join(actions if column == 3 else [action.partition(":")[2] for action in actions])
+            cells[column].append(f"{'no ' * (one['Effect'] == 'Deny')}{names}{limits(one)}")
+    return (name, *("; ".join(dict.fromkeys(cell)) for cell in cells))
+
+
+def roles():
+    """Who may do what: each role with the policies that are attached to it, and each policy that is for a role of yours."""
+    for file, whose in (("template", ""), ("team", " of a team")):
+        resources = load(f"infra/{file}.yaml")["Resources"]
+        policies = {name: one["Properties"] for name, one in resources.items() if one["Type"] in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")}
+        for name, one in resources.items():
+            documents = []
+            if one["Type"] == "AWS::IAM::Role":
+                documents += [chosen(policy)["PolicyDocument"] for policy in one["Properties"]["Policies"]]
+                documents += [of["PolicyDocument"] for of in policies.values() if {"Ref": name} in of.get("Roles", [])]
+            elif name in policies and not policies[name].get("Roles"):
+                documents.append(policies[name]["PolicyDocument"])
+            row = role(f"`{name}`{whose}", documents)
+            if any(row[1:]):
+                yield row
+
+
 def written(page):
     """The page with the parts of the template as they have to be."""
     resources = TEMPLATE["Resources"]
@@ -182,6 +246,7 @@ def written(page):
         "parameters": lambda: table(("parameter", "default", "meaning"), *(parameter(*one) for one in TEMPLATE["Parameters"].items())),
         "outputs": lambda: table(("output", "value"), *(output(*one) for one in TEMPLATE["Outputs"].items())),
         "rights": lambda: "\n".join(["```text", *rights(), "```", ""]),
+        "roles": lambda: table(("role or policy", "table", "Step Functions", "ECS", "else"), *roles()),
         "alarms": lambda: table(("alarm", "meaning", "metric", "raised at"), *(
             alarm(*one) for one in resources.items() if one[1]["Type"] == "AWS::CloudWatch::Alarm")),
     }
@@ -194,6 +259,10 @@ class Tables(unittest.TestCase):
     def test_what_the_reference_has_of_the_template_is_written_from_it(self):
         self.assertEqual({"parameters", "outputs", "rights", "alarms"}, {part[1] for part in WRITTEN_PART.findall(REFERENCE)})
         self.assertEqual(written(REFERENCE), REFERENCE, "test_tables.py --write")
+
+    def test_the_roles_of_the_threat_model_are_those_of_the_templates(self):
+        self.assertEqual(["roles"], [part[1] for part in WRITTEN_PART.findall(THREATS.read_text())])
+        self.assertEqual(written(THREATS.read_text()), THREATS.read_text(), "test_tables.py --write")
 
     def test_alarms(self):
         made = {name for name, one in load("infra/template.yaml")["Resources"].items() if one["Type"] == "AWS::CloudWatch::Alarm"}
@@ -268,6 +337,7 @@ class Tables(unittest.TestCase):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(written(REFERENCE))
+        for one in (PAGE, THREATS):
+            one.write_text(written(one.read_text()))
         sys.exit(0)
     sys.exit(unittest.main())

@@ -1,4 +1,4 @@
-"""docs/scale.md: hand-written text with places that the results fill, and the check that it is up to date."""
+"""docs/scale.md and benches/scale.md: hand-written text with places that the results fill, and the check that it is up to date."""
 import json
 import re
 import sys
@@ -13,6 +13,7 @@ from .scenario import SCENARIOS  # noqa: E402
 PLACE = re.compile(r"<!-- scale: ([\w -]+) -->(\n?)(.*?)<!-- end -->", re.DOTALL)
 # A limit is in the table of a scenario from that share of it on.
 WORTH_SHOWING = 0.2
+PAGES = ("docs/scale.md", "benches/scale.md")
 
 
 class PageError(Exception):
@@ -24,7 +25,7 @@ def fill(text, values):
     def put(match):
         name, line, _ = match.groups()
         if name not in values:
-            raise PageError(f"docs/scale.md has a place for {name}, but must have one of: {', '.join(sorted(values))}")
+            raise PageError(f"a page has a place for {name}, but must have one of: {', '.join(sorted(values))}")
         return f"<!-- scale: {name} -->{line}{values[name]}{line}<!-- end -->"
 
     return PLACE.sub(put, text)
@@ -47,11 +48,12 @@ def of_quotas(quotas):
 
     rows = []
     for quota in quotas.values():
-        same = quota.values(other=True) == quota.values()
-        rows.append([f"[{quota.service}: {quota.name}]({quota.source})", quota.unit, pair(*quota.values()),
-                     "the same" if same else pair(*quota.values(other=True)), "yes" if quota.adjustable else "no",
-                     quota.code, quota.verified, quota.note])
-    return table(["limit", "unit", ">default", ">other Regions", "adjustable", "code", "verified", "note"], rows)
+        default = quota.values()
+        others, raised = quota.values(other=True), quota.values(raised=True)
+        rows.append([f"[{quota.service}: {quota.name}]({quota.source})", quota.unit, pair(*default),
+                     "the same" if others == default else pair(*others), "–" if raised == default else pair(*raised),
+                     "yes" if quota.adjustable else "no", quota.code, quota.verified, quota.note])
+    return table(["limit", "unit", ">default", ">other Regions", ">raised", "adjustable", "code", "verified", "note"], rows)
 
 
 def of_knees(result, quotas):
@@ -143,22 +145,23 @@ def expected(root, quotas):
     if not target.exists():
         raise PageError(f"{target.relative_to(root)} is missing: run `benches/scale`")
     result = json.loads(target.read_text())
-    return result, fill((root / "docs/scale.md").read_text(), values(result, quotas))
+    known = values(result, quotas)
+    return result, {root / page: fill((root / page).read_text(), known) for page in PAGES}
 
 
 def write(root, quotas):
-    """Fills the page, and has the report write the chart."""
-    _, text = expected(root, quotas)
-    (root / "docs/scale.md").write_text(text)
+    """Fills the pages, and has the report write the chart."""
+    _, texts = expected(root, quotas)
+    for page, text in texts.items():
+        page.write_text(text)
     return report.main([], root)
 
 
 def check(root, settings, date, quotas):
-    """Names what the page, the results and the sources do not agree on."""
-    result, text = expected(root, quotas)
-    wrong = []
-    if text != (root / "docs/scale.md").read_text():
-        wrong.append("docs/scale.md is not what benches/results/scale.json gives: run `benches/scale --write`")
+    """Names what the pages, the results and the sources do not agree on."""
+    result, texts = expected(root, quotas)
+    wrong = [f"{page.relative_to(root)} is not what benches/results/scale.json gives: run `benches/scale --write`"
+             for page, text in texts.items() if text != page.read_text()]
     now = json.loads(json.dumps(settings.facts(), default=vars))
     old = result["settings"]
     wrong += [f"{name} is {value}, but the results are of {old.get(name)}: run `make bench-scale`"
