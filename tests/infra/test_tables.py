@@ -1,34 +1,54 @@
-"""Tables of the pages have what their sources have: alarms, events, metrics, errors, parameters and outputs of the stack.
+"""Tables of the pages are written from their sources: the template, the types of the code, the JSON Schemas, the flags, the log calls.
 
 No page counts them by a number word, which nobody keeps. Run by infra/validate with the Python of cfn-lint. `test_tables.py --write` writes
-what the reference and the threat model have of the templates, between `<!-- NAME of infra/template.yaml -->` and `<!-- end -->`.
+the tables, each between `<!-- NAME of SOURCE -->` and `<!-- end -->`.
 """
 
 import re
 import sys
+import tomllib
 import unittest
 
+import sources
+import yaml
+from rights import only_with, rights, roles
+from sources import block, matched, members, source
 from test_lint import ROOT, load
 
-PAGE = ROOT / "docs" / "reference.md"
-REFERENCE = PAGE.read_text()
-THREATS = ROOT / "docs" / "threat-model.md"
+REFERENCE = (ROOT / "docs" / "reference.md").read_text()
 TEMPLATE = load("infra/template.yaml")
-WRITTEN_PART = re.compile(r"(<!-- (\w+) of infra/template\.yaml -->\n).*?(?=<!-- end -->)", re.DOTALL)
+WRITTEN_PART = re.compile(r"(<!-- ([\w ]+ of \S+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 # Words of a Description that the page links, and what it adds to one.
 LINKS = {
-    "MetricsPerLock": ("a dimension", "#metrics"),
-    "EventBusName": ("Lockstep's events", "#events"),
-    "RunEvents": ("events", "#events"),
+    "MetricsPerLock": ("metrics of each lock", "#metrics"),
+    "EventBusName": ("events of Lockstep", "#events"),
+    "RunEvents": ("Each event", "#events"),
     "EventRetentionDays": ("Lockstep's events", "#events"),
     "Alarms": ("alarms", "#alarms"),
-    "AlarmEmail": ("as mails", "#mails"),
+    "AlarmEmail": ("messages", "#mails"),
     "RunbookUrl": ("messages", "#messages"),
     "SkippedRunsPerHour": ("an alarm", "#alarms"),
-    "WorkflowKmsKeyArns": ("decrypt data", "landing-zones.md#encrypted-workflows"),
+    "WorkflowKmsKeyArns": ("decrypt that data", "landing-zones.md#encrypted-workflows"),
     "PermissionsBoundaryArn": ("every role", "landing-zones.md#permissions-boundary"),
-    "SubnetIds": ("a way", "landing-zones.md#vpc"),
+    "SubnetIds": ("reachable from them", "landing-zones.md#vpc"),
     "KmsKeyArn": ("docs/landing-zones.md", "landing-zones.md#a-key-of-yours"),
+}
+# The same of a field of an input.
+FIELD_LINKS = {
+    "work.container": ("variables", "#environment-of-the-container"),
+    "work.startExecution": ("`states:startExecution`", "ways/whole-workflow.md"),
+    "runKey": ("in UTC", "time.md#run-keys"),
+    "permits": ("`Lockstep.PermitsMismatch`", "#errors"),
+    "maxRunSeconds": ("Longest duration", "time.md#a-limit-for-each-run"),
+    "minIntervalSeconds": ("interval of the schedule", "time.md#an-interval-between-runs"),
+    "expectEverySeconds": ("expected to succeed", "time.md#a-success-that-is-expected"),
+    "noProgressSeconds": ("`lockstep run`", "inside-the-container.md#lockstep-progress"),
+    "waitSeconds": ("17 days", "guarantees.md#every-user"),
+    "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": ("attempts of one caller", "#retries-of-the-caller"),
+}
+FLAG_LINKS = {
+    "--protect": ("Protect the ECS task", "worker.md#task-protection"),
+    "--signal-scope": ("Which processes get a signal", "inside-the-container.md#who-gets-the-signal"),
 }
 MORE = {
     "AlarmKmsKeyArn": "The statement for `events.amazonaws.com` may have "
@@ -68,14 +88,21 @@ def flags(module):
     return found
 
 
-def source(path):
-    return (ROOT / path).read_text()
-
-
 def sentences(text):
     """The sentences of a Description, with names and patterns as code."""
     text = CODE.sub(lambda match: f"`{match[0]}`", " ".join(text.split()))
     return re.findall(r"\S.*?\.(?= [A-Z`]|$)", text if text.endswith(".") else f"{text}.")
+
+
+def linked(text, link):
+    """The text with a link on its words, which it has to have."""
+    if link is None:
+        return text
+    words, target = link
+    before, found, after = text.partition(words)
+    if not found:
+        raise LookupError(f"no \"{words}\" in: {text}")
+    return f"{before}[{words}]({target}){after}"
 
 
 def table(*lines):
@@ -85,8 +112,7 @@ def table(*lines):
 
 def parameter(name, one):
     """A row: what stands for an empty value is the default, and the rest is the meaning, with the values that it may have."""
-    words, target = LINKS.get(name, ("", ""))
-    said = sentences(one["Description"].replace(words, f"[{words}]({target})", 1) if words else one["Description"])
+    said = sentences(linked(" ".join(one["Description"].split()), LINKS.get(name)))
     empty = [sentence for sentence in said if sentence.startswith("Empty ")]
     meaning = [sentence for sentence in said if sentence not in empty]
     if "MinValue" in one:
@@ -99,19 +125,6 @@ def parameter(name, one):
     if default == "":
         default = "empty: " + (re.sub("^Empty (means (that )?)?", "", empty[0]).rstrip(".") if empty else "none")
     return f"`{name}`", str(default) if str(default).startswith("empty: ") else f"`{default}`", " ".join([*meaning, *filter(None, [MORE.get(name)])])
-
-
-def only_with(one):
-    """The parameters that a conditional resource or output is only made with; `Alarms` is true by default."""
-    needed = sorted(set(references(TEMPLATE["Conditions"].get(one.get("Condition"), []))) - {"Alarms"})
-    return [f"only with {' and '.join(f'`{name}`' for name in needed)}"] if needed else []
-
-
-def references(value):
-    """The names that a value refers to by Ref."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        yield from [one] if key == "Ref" else references(one)
 
 
 def output(name, one):
@@ -129,140 +142,127 @@ def alarm(name, one):
     return f"[`{name}`]({anchor})", "; ".join([" ".join(sentences(sentence)).rstrip("."), *only_with(one)]), f"`{of['MetricName']}`", f"{least}{limit} in {of['Period'] // 60} min{times}"
 
 
-def shown(value):
-    """A resource or a value of a condition in short: names of this template, and ARNs without partition, Region and account."""
-    if isinstance(value, list):
-        return ", ".join(map(shown, value))
-    if isinstance(value, str):
-        value = re.sub(r"arn:\$\{AWS::Partition\}:\w+:(?:\$\{AWS::Region\})?:\$\{AWS::AccountId\}:", "", value)
-        return re.sub(r"\$\{(\w+)[.\w]*\}", r"\1", re.sub(r"\$\{AWS::(\w+)\}", lambda match: {"StackName": "<stack>"}.get(match[1], "*"), value))
-    (kind, of), = value.items()
-    if kind == "Fn::If":
-        return f"{shown(of[1])}; without {', '.join(references(TEMPLATE['Conditions'][of[0]]))}: {shown(of[2])}"
-    if kind == "Fn::Sub" and isinstance(of, list):
-        text, names = of
-        return shown(re.sub(r"\$\{(\w+)\}", lambda match: "/".join(references(names[match[1]])) if match[1] in names else match[0], text)).replace(",", ", ")
-    return shown({"Ref": lambda: of, "Fn::Sub": lambda: of.replace(",", ", "), "Fn::Split": lambda: of[1],
-                  "Fn::GetAtt": lambda: of[0] if isinstance(of, list) else of.split(".")[0]}[kind]())
+def inputs():
+    return table(("input", "default", "meaning"), *(
+        (f"`{name}`", default, linked(meaning, FIELD_LINKS.get(name))) for name, default, meaning in sources.inputs()))
 
 
-def statement(one, limit=""):
-    """The lines of a statement of a policy."""
-    if "Fn::If" in one:
-        condition, then, other = one["Fn::If"]
-        names = ", ".join(references(TEMPLATE["Conditions"][condition]))
-        yield from statement(then, f"; only with {names}{limit}")
-        yield from statement(other, f"; without {names}{limit}") if other.keys() & {"Effect", "Fn::If"} else ()
-        return
-    actions = one["Action"] if isinstance(one["Action"], list) else [one["Action"]]
-    tests = [f"; if {key} is {'set' if test == 'Null' else shown(value)}"
-             for test, keys in one.get("Condition", {}).items() for key, value in keys.items()]
-    yield f"  {'DENY ' * (one['Effect'] == 'Deny')}{' '.join(actions)}: {shown(one['Resource'])}{''.join(tests)}{limit}"
+def errors():
+    text = source("shared/src/contract/error_name.rs")
+    names, retried = dict(re.findall(r'Self::(\w+) => "(Lockstep\.\w+)"', text)), matched(text, "is_retryable")
+    return table(("error", "meaning", "retry"), *((f"`{names[name]}`", doc.rstrip("."), "yes" if name in retried else "no")
+                                                  for name, doc, *_ in members(block(text, "ErrorName"))))
 
 
-def rights():
-    """The statements of each role and policy of the template, under its name."""
-    for name, one in TEMPLATE["Resources"].items():
-        if one["Type"] not in ("AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
-            continue
-        of = one["Properties"]
-        attached = [*references(of.get("Roles", of.get("ManagedPolicyArns", [])))]
-        attached = [other for other in attached if not other.startswith("AWS::")]
-        yield name + (f" ({'of' if 'Roles' in of else 'and'} {', '.join(attached)})" if attached else "") + "".join(
-            f", {limit.replace('`', '')}" for limit in only_with(one))
-        documents = [of["PolicyDocument"]] if "PolicyDocument" in of else [policy["PolicyDocument"] for policy in of["Policies"]]
-        for document in documents:
-            for each in document["Statement"]:
-                yield from statement(each)
+def events():
+    text = source("shared/src/contract/event_kind.rs")
+    types, acted_on = dict(re.findall(r'Self::(\w+) => "(Lockstep [^"]+)"', text)), matched(text, "calls_for_action")
+    return table(("detail-type", "when"), *((f"`{types[name]}`{' *' * (name in acted_on)}", doc.rstrip("."))
+                                            for name, doc, *_ in members(block(text, "EventKind"))))
 
 
-# Services of the table of roles: its columns, and what it leaves to the text below it.
-SERVICES = {"dynamodb": 0, "states": 1, "ecs": 2}
-LEFT_OUT = re.compile(r"kms:|ec2:|logs:(?!FilterLogEvents)")
-# A resource that stands for all of its kind.
-ALL = re.compile(r"\*|LockTable|table/LockTableName|(?:execution|stateMachine):\*|\w+/\*|event-bus/\w+")
+def metrics():
+    text = source("shared/src/telemetry/metric.rs")
+    per_lock = matched(text, "is_per_lock")
+    in_seconds = set(re.findall(r"Self::(\w+)", re.search(r"fn unit.*?match self \{(.*?)=> \"Seconds\"", text, re.DOTALL)[1]))
+    return table(("metric", "unit", "counts"), *(
+        (f"`{name}`{' *' * (name in per_lock)}", "Seconds" if name in in_seconds else "Count", doc.rstrip("."))
+        for name, doc, *_ in members(block(text, "Metric"))))
 
 
-def chosen(value):
-    """A value of a template with every parameter given."""
-    if isinstance(value, dict) and "Fn::If" in value:
-        return chosen(value["Fn::If"][1])
-    return [one for inner in value if (one := chosen(inner)) != {"Ref": "AWS::NoValue"}] if isinstance(value, list) else value
+def stack_metrics():
+    text = source("shared/src/telemetry/stack_metric.rs")
+    return table(("metric", "unit", "counts"), *((f"`{name}`", "Count", doc.rstrip(".")) for name, doc, *_ in members(block(text, "StackMetric"))))
 
 
-def limits(one):
-    """What limits the actions of a statement: the resources, and the values of its conditions."""
-    resources = chosen(one["Resource"])
-    of = [shown(resource) for resource in (resources if isinstance(resources, list) else [resources])]
-    of = [each.removeprefix("LockTable/") for each in ", ".join(of).split(", ") if not ALL.fullmatch(each)]
-    tested = {key: value for test, keys in one.get("Condition", {}).items() if test != "Null" for key, value in keys.items()}
-    of += chosen_list(tested.pop("dynamodb:LeadingKeys", []))
-    text = f" of {', '.join(f'`{each}`' for each in of)}" if of else ""
-    tested.pop("iam:PassedToService", None)
-    words = {"ecs:cluster": " in", "events:source": " with source", "ecs:CreateAction": " by"}
-    return text + "".join(f"{words[key]} `{', '.join(chosen_list(value))}`" for key, value in tested.items())
+def log_events():
+    """A section for each table of the list, with the levels that the sources log at."""
+    levels = sources.levels()
+    return "\n".join(f"## {head}\n\n" + table(("event", "level", "meaning"), *(
+        (f"`{event}`", levels.get(event, ""), meaning) for event, meaning in those.items()))
+        for head, those in tomllib.loads(source("shared/log-events.toml")).items())
 
 
-def chosen_list(value):
-    value = chosen(value)
-    return [shown(one) for one in (value if isinstance(value, list) else [value])]
+def agent_flags():
+    rows = sources.flags("cli/src/args/agent.rs", "AgentArgs")
+    coded = re.compile(r"\b(?:LOCKSTEP_\w+|unix:PATH|agent_started)\b")
+    return table(("flag", "default", "meaning"), *(
+        (f"`{flag}`", f"`{default}`" if default else "", linked(coded.sub(r"`\g<0>`", meaning), FLAG_LINKS.get(re.match(r"[\w-]+", flag)[0])))
+        for flag, default, meaning in rows))
 
 
-def role(name, documents):
-    """A row: the actions of each service, and what limits them."""
-    cells = [[], [], [], []]
-    for one in (chosen(each) for document in documents for each in document["Statement"]):
-        if one == {"Ref": "AWS::NoValue"} or any("Not" in test for test in one.get("Condition", {})):
-            continue
-        actions = [action for action in (one["Action"] if isinstance(one["Action"], list) else [one["Action"]]) if not LEFT_OUT.match(action)]
-        if actions:
-            column = SERVICES.get(actions[0].partition(":")[0], 3)
-            names = ", ".join(actions if column == 3 else [action.partition(":")[2] for action in actions])
-            cells[column].append(f"{'no ' * (one['Effect'] == 'Deny')}{names}{limits(one)}")
-    return (name, *("; ".join(dict.fromkeys(cell)) for cell in cells))
+def requests():
+    """The requests of the agent's API, the fields of their bodies, and what is answered when all is well."""
+    api = yaml.safe_load(source("docs/agent.openapi.yaml"))
+
+    def schema(of):
+        name = of.get("$ref", "").rpartition("/")[2]
+        return schema(api["components"]["schemas"][name]) if name else of
+
+    def fields(holder):
+        """The fields of a body; a question mark follows an optional one."""
+        body = schema(holder["content"]["application/json"]["schema"])
+        if "oneOf" in body:
+            return "`status` " + " or ".join(f"`{one['properties']['status']['const']}`" for one in body["oneOf"])
+        needed = body["required"] if "required" in body else []
+        return ", ".join(f"`{name}{'?' * (name not in needed)}`" for name in [*needed, *(name for name in body["properties"] if name not in needed)])
+
+    def lines():
+        for path, operations in api["paths"].items():
+            for method, one in operations.items():
+                answers = {} if method == "parameters" else {
+                    status: answer for status, answer in one["responses"].items() if "application/json" in answer.get("content", {}) and status < "300"}
+                if answers:
+                    query = [f"?{other['name']}={other['schema']['maximum']}" for other in one.get("parameters", [])]
+                    said = [f"{one['summary']}.", *one.get("description", "").split("\n\n")[0].split()]
+                    yield (f"`{method.upper()} {path}{''.join(query)}`", " ".join(said), fields(one["requestBody"]) if "requestBody" in one else "",
+                           "; ".join(f"{status} {fields(answer)}" for status, answer in answers.items()))
+    return table(("request", "does", "body", "answer"), *lines())
 
 
-def roles():
-    """Who may do what: each role with the policies that are attached to it, and each policy that is for a role of yours."""
-    for file, whose in (("template", ""), ("team", " of a team")):
-        resources = load(f"infra/{file}.yaml")["Resources"]
-        policies = {name: one["Properties"] for name, one in resources.items() if one["Type"] in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")}
-        for name, one in resources.items():
-            documents = []
-            if one["Type"] == "AWS::IAM::Role":
-                documents += [chosen(policy)["PolicyDocument"] for policy in one["Properties"]["Policies"]]
-                documents += [of["PolicyDocument"] for of in policies.values() if {"Ref": name} in of.get("Roles", [])]
-            elif name in policies and not policies[name].get("Roles"):
-                documents.append(policies[name]["PolicyDocument"])
-            row = role(f"`{name}`{whose}", documents)
-            if any(row[1:]):
-                yield row
+PARTS = {
+    "reference.md": {
+        "input of shared/schemas/exclusive-run.input.json": inputs,
+        "parameters of infra/template.yaml": lambda: table(("parameter", "default", "meaning"), *(
+            parameter(*one) for one in TEMPLATE["Parameters"].items())),
+        "outputs of infra/template.yaml": lambda: table(("output", "value"), *(output(*one) for one in TEMPLATE["Outputs"].items())),
+        "rights of infra/template.yaml": lambda: "\n".join(["```text", *rights(), "```", ""]),
+        "names of shared/src/contract/error_name.rs": errors,
+        "kinds of shared/src/contract/event_kind.rs": events,
+        "metrics of shared/src/telemetry/metric.rs": metrics,
+        "metrics of shared/src/telemetry/stack_metric.rs": stack_metrics,
+        "alarms of infra/template.yaml": lambda: table(("alarm", "meaning", "metric", "raised at"), *(
+            alarm(*one) for one in TEMPLATE["Resources"].items() if one[1]["Type"] == "AWS::CloudWatch::Alarm")),
+    },
+    "log-events.md": {"events of shared/log-events.toml": log_events},
+    "threat-model.md": {"roles of infra/template.yaml": lambda: table(("role or policy", "table", "Step Functions", "ECS", "else"), *roles())},
+    "agent.md": {"flags of cli/src/args/agent.rs": agent_flags, "requests of docs/agent.openapi.yaml": requests},
+}
 
 
-def written(page):
-    """The page with the parts of the template as they have to be."""
-    resources = TEMPLATE["Resources"]
-    parts = {
-        "parameters": lambda: table(("parameter", "default", "meaning"), *(parameter(*one) for one in TEMPLATE["Parameters"].items())),
-        "outputs": lambda: table(("output", "value"), *(output(*one) for one in TEMPLATE["Outputs"].items())),
-        "rights": lambda: "\n".join(["```text", *rights(), "```", ""]),
-        "roles": lambda: table(("role or policy", "table", "Step Functions", "ECS", "else"), *roles()),
-        "alarms": lambda: table(("alarm", "meaning", "metric", "raised at"), *(
-            alarm(*one) for one in resources.items() if one[1]["Type"] == "AWS::CloudWatch::Alarm")),
-    }
-    return WRITTEN_PART.sub(lambda match: match[1] + parts[match[2]](), page)
+def written(page, text):
+    """The text of a page with its tables as they have to be."""
+    return WRITTEN_PART.sub(lambda match: match[1] + PARTS[page][match[2]](), text)
 
 
 class Tables(unittest.TestCase):
     maxDiff = None
 
-    def test_what_the_reference_has_of_the_template_is_written_from_it(self):
-        self.assertEqual({"parameters", "outputs", "rights", "alarms"}, {part[1] for part in WRITTEN_PART.findall(REFERENCE)})
-        self.assertEqual(written(REFERENCE), REFERENCE, "test_tables.py --write")
+    def assert_written(self, page):
+        text = (ROOT / "docs" / page).read_text()
+        self.assertEqual(list(PARTS[page]), [part[1] for part in WRITTEN_PART.findall(text)], page)
+        self.assertEqual(written(page, text), text, "test_tables.py --write")
 
-    def test_the_roles_of_the_threat_model_are_those_of_the_templates(self):
-        self.assertEqual(["roles"], [part[1] for part in WRITTEN_PART.findall(THREATS.read_text())])
-        self.assertEqual(written(THREATS.read_text()), THREATS.read_text(), "test_tables.py --write")
+    def test_what_the_reference_has_of_the_template_is_written_from_it(self):
+        self.assert_written("reference.md")
+
+    def test_the_tables_of_other_pages_are_written_from_their_sources(self):
+        for page in PARTS.keys() - {"reference.md"}:
+            self.assert_written(page)
+
+    def test_each_event_that_the_sources_log_has_its_meaning(self):
+        listed = [event for those in tomllib.loads(source("shared/log-events.toml")).values() for event in those]
+        self.assertEqual(sorted(sources.levels()), sorted(listed))
 
     def test_alarms(self):
         made = {name for name, one in load("infra/template.yaml")["Resources"].items() if one["Type"] == "AWS::CloudWatch::Alarm"}
@@ -337,7 +337,8 @@ class Tables(unittest.TestCase):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
-        for one in (PAGE, THREATS):
-            one.write_text(written(one.read_text()))
+        for page in PARTS:
+            path = ROOT / "docs" / page
+            path.write_text(written(page, path.read_text()))
         sys.exit(0)
     sys.exit(unittest.main())

@@ -30,10 +30,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct AgentArgs {
-    /// Loopback address and port to listen on; port 0 picks a free port
+    /// Loopback address and port to listen on; port 0 picks a free port, which LOCKSTEP_AGENT and the log
+    /// event agent_started name
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7414", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
-    /// Unix socket to listen on instead, created with mode 0600
+    /// Unix socket to listen on instead, created with mode 0600; LOCKSTEP_AGENT is then unix:PATH
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     pub(crate) socket: Option<PathBuf>,
     #[command(flatten)]

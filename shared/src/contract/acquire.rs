@@ -36,7 +36,8 @@ pub struct AcquireRequest {
     #[cfg_attr(feature = "schema", schemars(!skip_deserializing))]
     pub options: LockOptions,
     /// With `overlap` `skip`: whether the caller waits after the answer `skipped`. That answer is then
-    /// neither counted nor reported as a skipped run, unless it has `paused`. Default false.
+    /// neither counted nor reported as a skipped run, unless it has `paused`. The default of `onPaused`
+    /// is then `fail`. Default false.
     #[serde(default)]
     pub may_wait: bool,
     /// Whether the caller waits after the answer `skipped` with `ending`. That answer is then neither counted

@@ -7,7 +7,8 @@ use std::fmt;
 /// Step Functions gets the name as the error name of a failed Lambda task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorName {
-    /// The request breaks a rule. Nothing was written. Do not retry.
+    /// The request breaks a rule: the message names the field, the value and the rule. Nothing was
+    /// written.
     InvalidRequest,
     /// The lock, a holder or a run key is in the way. One of these is true:
     ///
@@ -17,21 +18,26 @@ pub enum ErrorName {
     /// - a holder that is to be evicted is alive, or may be;
     /// - a run key that is to be forgotten or started is in use.
     LockHeld,
-    /// The queue of the lock has `maxQueue` waiters or more.
+    /// The queue of the lock has `maxQueue` waiters, or 500 with `overlap` `replace`, and `whenQueueFull`
+    /// is `fail`.
     QueueFull,
-    /// The lock is held with another number of permits than the request has.
+    /// The lock is held or waited for with another number of permits than the request has, and the
+    /// overlap policy is not `queue`. With `queue`, the run waits until no run holds the lock. A process
+    /// that waits longer than a lease of its own takes a place at the end of the queue again. A workflow
+    /// loses its place after 8,000 s without a request.
     PermitsMismatch,
     /// The caller has lost its lease, or its run is stale. Stop the work.
     LeaseLost,
-    /// An operator paused the lock.
+    /// An operator paused the lock, and `onPaused` is `fail`; or an earlier attempt at the run may still
+    /// hold the lock.
     LockPaused,
-    /// The lock is frozen because of a stale holder, until an operator resumes it.
+    /// The lock froze: it grants no permit until an operator resumes it.
     LockFrozen,
-    /// Every attempt met a concurrent write of another run. Retry.
+    /// Every attempt met a write of another run.
     Contended,
-    /// A service gave no clear answer. Retry; a retry is safe.
+    /// A service gave no clear answer. A retry is safe.
     Unavailable,
-    /// The function may not use a resource it needs. Retrying does not help.
+    /// The function may not use a resource that it needs.
     Denied,
     /// This version cannot read an item of the lock table. The item was not changed.
     Corrupt,

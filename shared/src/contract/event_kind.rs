@@ -8,12 +8,13 @@ pub const SOURCE: &str = "lockstep";
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
-    /// A run was granted a permit. Published only with the stack parameter `RunEvents`.
+    /// A run was granted a permit. Only with the parameter `RunEvents`, and perhaps twice, with the same
+    /// `token`.
     RunStarted,
-    /// A run succeeded. Published only with the stack parameter `RunEvents`.
+    /// A run succeeded. Only with the parameter `RunEvents`, and perhaps twice, with the same `token`.
     RunSucceeded,
-    /// A run reported its failure. With the stack parameter `RunEvents` also a run that was found dead, or
-    /// that lost its permit.
+    /// A run reported its failure. With the parameter `RunEvents` also a run that was found dead or lost
+    /// its permit, which is no message.
     RunFailed,
     /// A run was skipped because the lock was full, paused or at rest, or its queue was full.
     RunSkipped,
@@ -21,7 +22,7 @@ pub enum EventKind {
     RunDuplicate,
     /// A run failed because the queue was full.
     QueueFull,
-    /// A run waited until `waitUntil` without a grant.
+    /// A run waited until its time was up.
     WaitGivenUp,
     /// A run lost its lease while it was at work.
     LeaseLost,
@@ -29,15 +30,15 @@ pub enum EventKind {
     RunRecovered,
     /// A run was replaced by another one.
     RunReplaced,
-    /// An operator evicted a run.
+    /// An operator took the permit of a run, or its place in the queue.
     RunEvicted,
-    /// A stale run was stopped.
+    /// A run that is stale or replaced, or the work that an ended run has left, is being stopped.
     RunStopped,
-    /// A lock was frozen because of a stale run.
+    /// A lock froze, because of a stale run or because evidence is missing.
     LockFrozen,
     /// An operator paused a lock.
     LockPaused,
-    /// An operator resumed a lock.
+    /// An operator resumed a lock, or its pause was over.
     LockResumed,
     /// The evidence does not show whether a run is dead.
     EvidenceMissing,
@@ -45,11 +46,11 @@ pub enum EventKind {
     RunMissing,
     /// An operator ended the rest of a lock.
     RestCleared,
-    /// An operator freed a run key (`forget`).
+    /// An operator freed a run key.
     RunForgotten,
     /// A container handed a permit over to a workflow that waits for it.
     PermitHandedOver,
-    /// A container removed a waiting workflow from the queue without giving it a permit.
+    /// A container removed a waiting workflow from the queue, without a permit for it.
     WaiterSentAway,
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(transform = without_null))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExclusiveRunInput {
-    /// The lock.
+    /// Name of the lock: characters of `A-Z a-z 0-9 . _ - / :`. `prod` and `Prod` are two locks.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
     pub lock: String,
     /// The work to run under the lock.
@@ -34,7 +34,8 @@ pub struct ExclusiveRunInput {
     #[cfg_attr(feature = "schema", schemars(with = "OnSkip", extend("default" = OnSkip::default())))]
     pub on_skip: Option<OnSkip>,
     /// Longest wait for a permit, after which the run gives up. Given only with `overlap` `queue` or
-    /// `replace`, `onPaused` `wait` or `catchUp` `once`.
+    /// `replace`, `onPaused` `wait` or `catchUp` `once`. Without it, a run waits for 17 days at most, or
+    /// longer with a longer `waitIntervalSeconds`.
     #[serde(
         default,
         deserialize_with = "given",
@@ -54,7 +55,8 @@ pub struct ExclusiveRunInput {
         schemars(with = "i64", range(min = Self::WAIT_INTERVAL.least, max = Self::WAIT_INTERVAL.most))
     )]
     pub wait_interval_seconds: Option<i64>,
-    /// Earliest start of the run, at most a year from now: a time as in 2026-03-01T06:00:00Z.
+    /// The run asks for its lock a second after this time at the earliest: a time as in
+    /// 2026-03-01T06:00:00Z (RFC 3339), at most a year from now.
     #[serde(
         default,
         deserialize_with = "given",
@@ -82,18 +84,23 @@ pub const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkInput {
-    /// Arguments of `ecs:runTask`, with `TaskDefinition` and without `Group`.
+    /// Arguments of `ecs:runTask`, with keys in PascalCase. They have `TaskDefinition`, and no `Group`:
+    /// Lockstep sets it, and finds the tasks of a run by it. `Count` is 1 or left out. The caller's state
+    /// machine computes a key such as `Cluster.$`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_task: Option<Map<String, Value>>,
-    /// The container that gets the `LOCKSTEP_` variables. Default the container of the override in `runTask`,
-    /// or the only container of the task definition. Given only with `runTask`.
+    /// The container that gets the variables of the grant. Given only with `runTask`. Default the
+    /// container that `runTask` overrides, or the only one of the task definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub container: Option<String>,
-    /// The workflow to run.
+    /// Arguments of `states:startExecution`: `StateMachineArn` and `Input`. The name of the execution
+    /// follows from the grant. The state machine is a Standard one, among the stack's
+    /// `GuardedWorkflowArns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_execution: Option<StartExecution>,
-    /// The field of `startExecution.Input`, an object, that gets the grant.
+    /// The field of `startExecution.Input`, an object, that gets the grant: `lock`, `holder`, `token`,
+    /// and `runKey` if the run has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant_field: Option<String>,
 }

@@ -28,11 +28,14 @@ use serde_json::Value;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LockOptions {
-    /// Idempotency key of the trigger: one success per key within the retention.
+    /// Idempotency key of the trigger: one success per key within the retention. A time in the key is in
+    /// UTC. From a schedule: `<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub run_key: Option<String>,
-    /// Capacity of the lock: 1 is a mutex, n a counting semaphore. Default 1.
+    /// Number of runs that may hold the lock at once: the same in all requests for the lock. While the
+    /// lock is held or runs wait for it, another number fails with `Lockstep.PermitsMismatch`, or waits
+    /// with `overlap` `queue`. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::PERMITS.least, max = Self::PERMITS.most)))]
     pub permits: Option<i64>,
@@ -43,9 +46,8 @@ pub struct LockOptions {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Overlap", extend("default" = Overlap::default())))]
     pub overlap: Option<Overlap>,
-    /// What to do when the lock is paused. The default follows from `overlap`: `skip` for `skip`, `wait` for
-    /// `queue`, `fail` for `fail` and for `replace`. If a request for acquire-lock has `mayWait`, the
-    /// default is `fail` for every `overlap`.
+    /// What to do when the lock is paused. Default by `overlap`: `skip` for `skip`, `wait` for `queue`,
+    /// `fail` for `fail` and for `replace`.
     #[serde(
         deserialize_with = "word_or_null",
         skip_serializing_if = "Option::is_none"
@@ -58,41 +60,47 @@ pub struct LockOptions {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "CatchUp", extend("default" = CatchUp::default())))]
     pub catch_up: Option<CatchUp>,
-    /// Length of the lease. Default 60. Default for a run with `work`, if `heartbeatSeconds` is not given
-    /// either: three times the default of `heartbeatSeconds`.
+    /// How long a silent run keeps its permit at first. A live run keeps its permit as long as it runs.
+    /// Default 900, or three times a shorter default of `heartbeatSeconds`; 60 if only `heartbeatSeconds`
+    /// is given, and in a request without `work`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::LEASE.least, max = Self::LEASE.most)))]
     pub lease_seconds: Option<i64>,
-    /// Time from one heartbeat to the next, at most `leaseSeconds` - 2. Default a third of the lease.
-    /// Default for a run with `work`, if `leaseSeconds` is not given either: the smallest of 300,
-    /// `maxHeartbeatSeconds` and a third of `noProgressSeconds`.
+    /// Time to the second heartbeat, at most `leaseSeconds` - 2. Default 300, or `maxHeartbeatSeconds` or
+    /// a third of `noProgressSeconds` if that is shorter; a third of `leaseSeconds` if only that is
+    /// given, and in a request without `work`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::HEARTBEAT.least, max = Self::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,
-    /// Longest time between two heartbeats of a workflow. The time starts at `heartbeatSeconds` and grows
-    /// with the age of the run up to this limit. A `heartbeatSeconds` above the limit stays as it is. Default
-    /// 900.
+    /// Longest time between two heartbeats of a workflow. Each time is longer than `heartbeatSeconds` by
+    /// a third of the run's age, up to this limit. A `heartbeatSeconds` above the limit stays as it is.
+    /// The lease is three times the time to the next heartbeat, and at least `leaseSeconds`. Default 900.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_HEARTBEAT.least, max = Self::MAX_HEARTBEAT.most)))]
     pub max_heartbeat_seconds: Option<i64>,
-    /// Longest duration of the run. A run that lasts longer is stale (`stalePolicy`).
+    /// Longest duration of the run after it learned of its grant. A run that lasts longer is stale
+    /// (`stalePolicy`). Without this field and `noProgressSeconds`, work that never starts or never ends
+    /// holds its lock for weeks, until its execution ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_RUN.least, max = Self::MAX_RUN.most)))]
     pub max_run_seconds: Option<i64>,
     /// What happens to a stale run: one that stops renewing its lease, or exceeds `maxRunSeconds` or
-    /// `noProgressSeconds`. Default `terminate`.
+    /// `noProgressSeconds`. A silent process has stopped its work, and its permit is free when its lease
+    /// has ended, whatever the policy is. Default `terminate`.
     #[serde(
         deserialize_with = "given_word",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Stale", extend("default" = Stale::default())))]
     pub stale_policy: Option<Stale>,
-    /// Time after this grant in which the lock gives no other grant.
+    /// Time after this grant in which the lock gives no other grant. Stay clearly below the interval of
+    /// the schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MIN_INTERVAL.least, max = Self::MIN_INTERVAL.most)))]
     pub min_interval_seconds: Option<i64>,
     /// Time in which a run of the lock is expected to succeed. If none does, the sweep publishes *Run
-    /// Missing*, once until the next success. The lock keeps the value until a request has another one.
+    /// Missing*, once until the next success. The lock keeps the value until a request has another one. A
+    /// pause stops the time, and a resume starts it anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::EXPECT_EVERY.least, max = Self::EXPECT_EVERY.most)))]
     pub expect_every_seconds: Option<i64>,
@@ -109,7 +117,8 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(with = "WhenQueueFull", extend("default" = WhenQueueFull::default())))]
     pub when_queue_full: Option<WhenQueueFull>,
     /// Longest time without a change in the `progress` of the run's heartbeats. A run that exceeds it is
-    /// stale (`stalePolicy`).
+    /// stale (`stalePolicy`). `lockstep run` sends progress every 20 s: give a minute or more, and the
+    /// time that the container takes to start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::NO_PROGRESS.least, max = Self::NO_PROGRESS.most)))]
     pub no_progress_seconds: Option<i64>,

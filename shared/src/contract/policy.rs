@@ -17,7 +17,8 @@ pub enum Overlap {
     Fail,
     /// Wait at the end of the queue.
     Queue,
-    /// Have the oldest holder stopped, and wait at the front of the queue.
+    /// Have the oldest holder stopped, and wait at the front of the queue. A run replaces neither its own
+    /// execution nor the one that started it, and no holder of a lock that is paused or at rest.
     Replace,
 }
 
@@ -54,7 +55,8 @@ pub enum CatchUp {
     /// None of them runs.
     #[default]
     None,
-    /// The first of them waits and runs after the lock is resumed. The others do not run.
+    /// The first of them waits and runs after the lock is resumed. The others do not run. Given only with
+    /// `onPaused` `skip` or `wait`.
     Once,
 }
 
@@ -76,12 +78,13 @@ pub enum OnSkip {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Stale {
-    /// The run is stopped. Its permit becomes free when Lockstep sees that its work has stopped.
+    /// The run is stopped, with its task or its workflow. Its permit becomes free when Lockstep sees that
+    /// its work has stopped.
     #[default]
     Terminate,
     /// The run loses its permit and runs on.
     Yield,
-    /// The lock is frozen until an operator resumes it.
+    /// The run goes on, and the lock is frozen until an operator resumes it.
     Hold,
 }
 

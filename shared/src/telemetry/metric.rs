@@ -20,23 +20,26 @@ pub enum Metric {
     LeaseLost,
     /// Permits of dead or stale holders that the reaper freed, or an acquire that was granted one of them.
     Recovered,
-    /// Requests that took or kept a place in the queue.
+    /// Requests that took or kept a place in the queue. A waiting run repeats its request every
+    /// `waitIntervalSeconds`.
     Queued,
-    /// Runs that waited until their `waitUntil` without a grant.
+    /// Runs that waited until their time was up.
     GaveUp,
     /// Runs that failed because the queue was full.
     QueueFull,
-    /// Time from grant to release, in seconds.
+    /// Time from a grant to its release.
     HeldSeconds,
     /// Runs that succeeded.
     Succeeded,
-    /// Runs that reported a failure, or that the reaper found dead or lost.
+    /// Runs that reported a failure, or that the reaper found dead or lost. `Recovered` counts those that
+    /// an acquire freed.
     Failed,
-    /// Time from the grant of a run to its success, in seconds.
+    /// Time from the grant of a run to its release as succeeded. A success that the reaper finds has
+    /// none.
     RunSeconds,
-    /// Number of waiters of a lock, reported when a waiter joins and when the sweep checks the lock.
+    /// Waiters of a lock, whenever one joins and when the sweep checks the lock.
     QueueLength,
-    /// How long the first waiter has waited, in seconds, reported when the sweep checks the lock.
+    /// How long the first waiter has waited, whenever the sweep checks the lock.
     OldestWaitSeconds,
 }
 
