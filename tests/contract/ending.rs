@@ -287,6 +287,25 @@ async fn a_retry_of_a_key_waits_while_the_yielded_work_is_being_stopped() {
     assert_eq!(over, "granted");
 }
 
+/// The check that lets the run yield sees its execution run. The next look at it sees its end.
+#[tokio::test]
+async fn a_retry_under_which_a_run_yields_is_answered_by_the_work_of_that_run() {
+    for (task, status) in [
+        (task("t", 1, false), "Lockstep.Unavailable"),
+        (exited(1), "granted"),
+        (exited(0), "duplicate"),
+    ] {
+        let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
+        let (functions, _) = working(&yields).await;
+        functions.silent_for_long(60).await;
+        functions.put_task("a", task);
+        functions.end_late("a", ExecutionEnd::Aborted, 1);
+
+        let next = json!({ "runKey": "tick", "waitForEnding": true });
+        assert_eq!(functions.status(run_of("b", next)).await, status);
+    }
+}
+
 #[tokio::test]
 async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
     let functions = Functions::running(&["a"]);

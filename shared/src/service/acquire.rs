@@ -149,23 +149,24 @@ impl<P: Ports> Call<'_, P> {
         let mut result = self.execute().await;
         let mut checked = self.check_holders(&result).await;
         // A caller that is in the queue needs no second decision: a hand-over to it ends its waiting state.
-        let is_queued = self.request.acquire.task_token.is_some() && result.is_ok();
-        if checked.changed && !is_queued {
+        if self.request.acquire.task_token.is_some() && result.is_ok() {
+            return (result, checked);
+        }
+        if checked.changed {
             result = self.execute().await;
-            checked.waited = false;
+            if run_in_flight(&result).is_none() {
+                return (result, checked);
+            }
             // A run that lost its permit under `yield` in these checks keeps its run key until its end is
             // known.
-            if run_in_flight(&result).is_some() {
-                let of_run = self.check_holders(&result).await;
-                checked.unsettled = of_run.unsettled;
-                if of_run.changed {
-                    result = self.execute().await;
-                } else {
-                    checked.waited = of_run.waited;
-                }
+            let of_run = self.check_holders(&result).await;
+            let freed = checked.freed;
+            checked = Checked { freed, ..of_run };
+            if checked.changed {
+                return (self.execute().await, checked);
             }
         }
-        if checked.waited && !is_queued {
+        if checked.waited {
             // If the repetition times out, the first decision stands.
             let again = self.time.until(SECOND_DECISION_END, self.execute()).await;
             result = again.unwrap_or(result);
