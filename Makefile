@@ -214,7 +214,7 @@ promises-seen: ## see a judge of each promise fail on the mutant that the promis
 	tests/promises/check
 
 bench: ARCHITECTURE := $(ARCH)
-bench: package tools ## [25 min] locks, cold starts and the deployed stack, into benches/results and docs/performance.md
+bench: package tools ## [25 min] locks, cold starts and the deployed stack, into benches/results, docs/performance.md and benches/README.md
 	benches/rivals/install
 	benches/locks
 	benches/starts

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md and its charts from benches/results/*.json: report.py [--check]
+"""Writes docs/performance.md, benches/README.md and the charts from benches/results/*.json: report.py [--check]
 
-With --check nothing is written: exit 1 names each file that is not what the results give.
+With --check nothing is written: exit 1 names each file that is not what the results give. docs/performance.md has the results that
+SUMMARIES names. benches/README.md has how each result is measured, and the others.
 
 A file of results has id, title, date, machine, against (optional), note, and rows of figure, subject, unit, median,
 min, max, n and ratio. Exact counts have median and n only. `chart` may list the figures of the chart."""
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -20,7 +22,8 @@ FIELDS = {"id", "title", "date", "machine", "note", "rows"}
 MOST_BARS = 30
 INTRODUCTION = """# Performance
 
-Shows what Lockstep takes in dollars, time, requests and memory, beside other locks. `make bench` measures again and writes this page.
+Shows what Lockstep takes in dollars, time, requests and memory, beside other locks. `make bench` measures again and writes this page;
+[benches](../benches/README.md) has how each figure is measured, and figures of single parts.
 
 | question | sections |
 |---|---|
@@ -30,8 +33,40 @@ Shows what Lockstep takes in dollars, time, requests and memory, beside other lo
 | How many starts does it bear? | [on one lock at once](#starts-on-one-lock-at-once), [on 10,000 locks](#10000-locks-with-64-clients), [in one account](#scale-and-quotas) |
 | How large is it? | [memory and size](#memory-and-size), [memory of `lockstep run`](#memory-of-lockstep-run), [a lock's item](#size-of-a-locks-item) |
 
-Absolute times hold for one machine. Ratios, CPU and exact counts carry over better; a ratio below 1.2 is noise on a shared machine. *Ratio* is the
-median divided by the median of the section's reference subject, for the same figure.
+Absolute times hold for one machine, and none was taken on AWS. Ratios, CPU and exact counts carry over better; a ratio below 1.2 is noise on a shared
+machine.
+"""
+# What a reader of the page has to know of a result, in the order of the page.
+SUMMARIES = {
+    "cost": "Dollars of 1,000 runs whose work succeeds, and what AWS bills of one run; [cost](cost.md) says what is not in it. A skip, and an hour in the "
+            "queue, is what a second run adds to the run that holds the lock. Lambda is computed: dollars take every call for a cold start, on arm64. The "
+            "semaphore has no heartbeat and no queue.",
+    "requests": "Requests to DynamoDB, failed ones included. A release that ends a waiting heartbeat also calls SendTaskSuccess once.",
+    "write-units": "Computed by DynamoDB's rules: a unit for each KB of the larger of the items before and after, twice in a transaction, and one for each "
+                   "entry that an index gains or loses.",
+    "pair-latency": "One client on one lock. At +0 ms it reaches DynamoDB Local at once; at +5 ms each request is delayed, as a network does. The subjects "
+                    "with a history item and an index write what Lockstep's table keeps besides.",
+    "warm-calls": "Calls to processes that have answered before. The lock that acquire-lock takes is free, and the reaper sweeps an empty table.",
+    "cold-start": "New processes of the functions, beside DynamoDB Local with TLS. What Lambda itself takes to start one is not in it.",
+    "command-time": "From the start of the process to its exit, on a lock that exists and is free. The wrapper in Python does not renew.",
+    "hand-over": "From the call of release-lock for one run to the first state of the next run after its acquire, on the emulator of Step Functions. One "
+                 "waiter is woken from the queue, the other asks every 3 s.",
+    "recovery": "From the end of the container or of the execution to the next run, which waits in the queue. Where the events are lost, the sweep finds "
+                "the holder after its lease, 3 s here: a lease of a minute adds up to a minute.",
+    "eviction": "From the call of operate that evicts a working run to SIGTERM in its container.",
+    "storm": "In simulated time, under DynamoDB's limit of 1,000 write units a second for each partition key. A call that fails is repeated as "
+             "exclusive-run does; the time ends with the answer to the last start.",
+    "many": "In simulated time, under the same limit: each client acquires and releases its part of the locks, which are new, one after the other.",
+    "scale": "Simulated: the starts a second at which more than 1 % of the requests of one limit are throttled. Each start has a lock of its own and 60 s of "
+             "work; quotas are the defaults of us-east-1, us-west-2 and eu-west-1. [Scale and quotas](scale.md) has the limits.",
+    "memory-and-size": "Memory of the processes of the warm calls; zip and binary as deployed. view is the binary of operate.",
+    "command-memory": "Peak memory while the command sleeps: of `lockstep run`, of the watchdog that it starts, and of a wrapper in Python.",
+    "item-size": "Bytes by DynamoDB's rules. Holders are execution ARNs of 105 characters; a workflow's heartbeat adds about 1,000 bytes to each.",
+}
+METHODS = """# How the figures are measured
+
+`make bench` measures, `benches/report.py` writes this page and [docs/performance.md](../docs/performance.md) from `benches/results`. *Ratio* is the median divided by
+the median of the result's reference subject, for the same figure.
 """
 
 
@@ -97,11 +132,22 @@ def table(result):
 
 
 def section(result):
-    beside = f" Measured beside: {result['against']}." if result.get("against") else ""
-    picture = f"![{result['title']}: bars of the medians](images/{image(result)})"
-    return "\n".join([
-        f"## {result['title']}", "", result["note"] + beside, "", picture, "", *table(result), "",
-        f"Measured on {result['date']}: {result['machine']}.", ""])
+    """The section of a result on the page for readers."""
+    return "\n".join([f"## {result['title']}", "", SUMMARIES[result["id"]], "", *measured(result, "images"), ""])
+
+
+def method(result):
+    """The section of a result on the page for contributors, with its figures if the other page has none of them."""
+    machine = [] if result["id"] in SUMMARIES else measured(result, "../docs/images") + [""]
+    note = re.sub(r"\]\((?=[\w-]+\.md)", "](../docs/", result["note"])
+    return "\n".join([f"## {result['title']}", "", note, "", *machine])
+
+
+def measured(result, images):
+    picture = f"![{result['title']}: bars of the medians]({images}/{image(result)})"
+    ratio = f" The ratio is to *{result['against']}*." if result.get("against") else ""
+    return [f"<!-- generated from benches/results/{result['id']}.json -->", picture, "", *table(result), "",
+            f"Measured on {result['date']}: {result['machine']}.{ratio}", "<!-- end -->"]
 
 
 def image(result):
@@ -109,31 +155,33 @@ def image(result):
 
 
 def render(results):
-    """Path under docs → text, for the page and every chart."""
-    files = {"performance.md": "\n".join([INTRODUCTION, *map(section, results)])}
+    """Path → text, for the pages and every chart."""
+    known = {result["id"]: result for result in results}
+    files = {"docs/performance.md": "\n".join([INTRODUCTION, *(section(known[name]) for name in SUMMARIES if name in known)]),
+             "benches/README.md": "\n".join([METHODS, *map(method, results)])}
     for result in results:
-        files[f"images/{image(result)}"] = chart(result, charted(result))
+        files[f"docs/images/{image(result)}"] = chart(result, charted(result))
     return files
 
 
-def differences(files, docs):
+def differences(files, root):
     """The files that are missing, are old, or belong to no result."""
     wrong = [name for name, text in files.items()
-             if not (docs / name).exists() or (docs / name).read_text() != text]
-    return wrong + [name for name in left_over(files, docs)]
+             if not (root / name).exists() or (root / name).read_text() != text]
+    return wrong + [name for name in left_over(files, root)]
 
 
-def left_over(files, docs):
-    found = (f"images/{path.name}" for path in sorted((docs / "images").glob("bench-*.svg")))
+def left_over(files, root):
+    found = (f"docs/images/{path.name}" for path in sorted((root / "docs/images").glob("bench-*.svg")))
     return [name for name in found if name not in files]
 
 
-def write(files, docs):
-    for name in left_over(files, docs):
-        (docs / name).unlink()
+def write(files, root):
+    for name in left_over(files, root):
+        (root / name).unlink()
     for name, text in files.items():
-        (docs / name).parent.mkdir(parents=True, exist_ok=True)
-        (docs / name).write_text(text)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
 
 
 def main(words=None, root=ROOT):
@@ -147,11 +195,11 @@ def main(words=None, root=ROOT):
         print(f"report: {error}", file=sys.stderr)
         return 1
     if not options.check:
-        write(files, root / "docs")
+        write(files, root)
         return 0
-    wrong = differences(files, root / "docs")
+    wrong = differences(files, root)
     for name in wrong:
-        print(f"docs/{name} is not what benches/results gives: run `benches/report.py`", file=sys.stderr)
+        print(f"{name} is not what benches/results gives: run `benches/report.py`", file=sys.stderr)
     return 1 if wrong else 0
 
 

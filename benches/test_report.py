@@ -16,7 +16,7 @@ import report  # noqa: E402
 from lib import rows  # noqa: E402
 
 RESULT = {
-    "id": "speed", "title": "Speed", "date": "2026-11-24", "machine": "2 cores", "against": "bare & <small>",
+    "id": "requests", "title": "Speed", "date": "2026-11-24", "machine": "2 cores", "against": "bare & <small>",
     "note": "One after the other.",
     "rows": [
         {"figure": "first answer", "subject": "ours", "unit": "ms", "median": 1.5, "min": 1.0, "max": 2.25,
@@ -35,7 +35,7 @@ class Repository(unittest.TestCase):
         self.root = Path(folder.name)
         self.results = self.root / "benches/results"
         self.results.mkdir(parents=True)
-        self.put("speed", RESULT)
+        self.put("requests", RESULT)
 
     def put(self, name, result):
         (self.results / f"{name}.json").write_text(json.dumps(result))
@@ -46,8 +46,8 @@ class Repository(unittest.TestCase):
             status = report.main(list(words), self.root)
         return status, errors.getvalue()
 
-    def page(self):
-        return (self.root / "docs/performance.md").read_text()
+    def page(self, name="docs/performance.md"):
+        return (self.root / name).read_text()
 
 
 class Page(Repository):
@@ -60,21 +60,36 @@ class Page(Repository):
         self.assertIn("|  | bare & <small> | 1 ms | 0.9 | 1.1 | 20 |  |", lines)
         self.assertIn("| requests | ours | 1,234 |  |  | 1 |  |", lines)
 
-    def test_a_section_tells_method_rival_date_and_machine_and_shows_its_chart(self):
+    def test_a_section_tells_rival_date_and_machine_and_shows_its_chart(self):
         self.report()
 
         page = self.page()
 
-        for part in ("## Speed", "One after the other. Measured beside: bare & <small>.", "2026-11-24: 2 cores.",
-                     "(images/bench-speed.svg)", "make bench"):
+        for part in ("## Speed", report.SUMMARIES["requests"], "2026-11-24: 2 cores. The ratio is to *bare & <small>*.",
+                     "(images/bench-requests.svg)", "make bench"):
             self.assertIn(part, page)
 
-    def test_sections_come_in_the_order_of_their_ids(self):
-        self.put("speed-more", RESULT | {"id": "speed-more", "title": "Another"})
+    def test_the_methods_have_each_note_and_the_figures_that_the_page_leaves_out(self):
+        self.put("speed", RESULT | {"id": "speed", "title": "Another"})
 
         self.report()
 
-        self.assertLess(self.page().index("## Speed"), self.page().index("## Another"))
+        methods = self.page("benches/README.md")
+        self.assertEqual(methods.count("One after the other."), 2)
+        self.assertNotIn("bench-requests.svg", methods)
+        self.assertIn("(../docs/images/bench-speed.svg)", methods)
+        self.assertIn("| first answer | ours | 1.5 ms | 1 | 2.25 | 20 | 1.5 |", methods)
+        self.assertNotIn("## Another", self.page())
+
+    def test_sections_come_in_the_order_of_the_summaries(self):
+        self.put("cost", RESULT | {"id": "cost", "title": "Dollars"})
+
+        self.report()
+
+        self.assertLess(self.page().index("## Dollars"), self.page().index("## Speed"))
+
+    def test_every_summary_has_a_result(self):
+        self.assertLessEqual(set(report.SUMMARIES), {path.stem for path in (report.ROOT / "benches/results").glob("*.json")})
 
 
 class Check(Repository):
@@ -84,11 +99,11 @@ class Check(Repository):
         self.assertEqual(self.report("--check"), (0, ""))
 
     def test_a_changed_page_a_changed_result_and_a_left_over_chart_are_named(self):
-        docs = self.root / "docs"
         edits = {
-            "performance.md": lambda: (docs / "performance.md").write_text("by hand"),
-            "images/bench-speed.svg": lambda: (docs / "images/bench-speed.svg").unlink(),
-            "images/bench-old.svg": lambda: (docs / "images/bench-old.svg").write_text("<svg/>"),
+            "docs/performance.md": lambda: (self.root / "docs/performance.md").write_text("by hand"),
+            "benches/README.md": lambda: (self.root / "benches/README.md").write_text("by hand"),
+            "docs/images/bench-requests.svg": lambda: (self.root / "docs/images/bench-requests.svg").unlink(),
+            "docs/images/bench-old.svg": lambda: (self.root / "docs/images/bench-old.svg").write_text("<svg/>"),
         }
         for name, edit in edits.items():
             self.report()
@@ -97,11 +112,11 @@ class Check(Repository):
             status, errors = self.report("--check")
 
             self.assertEqual(status, 1)
-            self.assertIn(f"docs/{name} is not", errors)
+            self.assertIn(f"{name} is not", errors)
 
     def test_a_report_removes_the_chart_of_a_result_that_is_gone(self):
         self.report()
-        (self.results / "speed.json").unlink()
+        (self.results / "requests.json").unlink()
 
         self.report()
 
@@ -110,9 +125,9 @@ class Check(Repository):
     def test_a_result_that_lacks_something_is_refused_by_name(self):
         row = {name: value for name, value in RESULT["rows"][0].items() if name != "median"}
         cases = {"lacks machine": {name: value for name, value in RESULT.items() if name != "machine"},
-                 "row 0 lacks median": RESULT | {"rows": [row]}, "must be speed": RESULT | {"id": "fast"}}
+                 "row 0 lacks median": RESULT | {"rows": [row]}, "must be requests": RESULT | {"id": "fast"}}
         for expected, result in cases.items():
-            self.put("speed", result)
+            self.put("requests", result)
 
             status, errors = self.report()
 

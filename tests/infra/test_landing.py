@@ -1,6 +1,7 @@
 """Every resource of the stack and of a team's stack follows the rules that an organisation may have: docs/landing-zones.md.
 
-Run by infra/validate with the Python of cfn-lint.
+Run by infra/validate with the Python of cfn-lint. `test_landing.py --write` writes the endpoints of a VPC between
+`<!-- generated from infra/template.yaml -->` and `<!-- end -->`.
 """
 
 import json
@@ -9,6 +10,20 @@ import sys
 import unittest
 
 from test_lint import ROOT, load
+
+PAGE = ROOT / "docs" / "landing-zones.md"
+ENDPOINTS = re.compile(r"(<!-- generated from infra/template\.yaml -->\n).*?(?=<!-- end -->)", re.DOTALL)
+# The services that the functions call themselves, each with the type of its endpoint, and what calls of a few functions are for. Lambda
+# carries out the others, and writes the log lines.
+SERVICES = {
+    "dynamodb": ("DynamoDB", "gateway", ""),
+    "states": ("Step Functions", "interface", ""),
+    "ecs": ("ECS", "interface", ""),
+    "events": ("EventBridge", "interface", ""),
+    "scheduler": ("EventBridge Scheduler", "interface", ", for `lockstep start --schedule`"),
+    "logs": ("CloudWatch Logs", "interface", ", for the history of skipped starts"),
+}
+OF_LAMBDA = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 # What a resource of a kind has to have for each rule: the property, and the parameter that is in it. None: the rule does not
 # concern it. A kind that is not here is a kind that has not been looked at.
@@ -38,6 +53,35 @@ def resources(template):
     for name, one in template["Resources"].items():
         more = function if one["Type"] == "AWS::Serverless::Function" else {}
         yield name, one["Type"], {**more, **one.get("Properties", {})}
+
+
+def callers(template):
+    """The functions that call each service, by the actions of their roles."""
+    functions = {properties["Role"]["Fn::GetAtt"][0]: re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Function")).lower()
+                 for name, kind, properties in resources(template) if kind == "AWS::Serverless::Function"}
+    found = {service: [] for service in SERVICES}
+    for role, function in functions.items():
+        texts = [json.dumps(template["Resources"][role]["Properties"]["Policies"])]
+        texts += [json.dumps(properties["PolicyDocument"]) for _, kind, properties in resources(template)
+                  if kind == "AWS::IAM::Policy" and {"Ref": role} in properties["Roles"]]
+        actions = set(re.findall(r'"(\w+:[A-Z]\w+)"', " ".join(texts))) - OF_LAMBDA
+        for service in found:
+            if any(action.startswith(f"{service}:") for action in actions):
+                found[service].append(function)
+    return found, list(functions.values())
+
+
+def endpoints():
+    """A row for each service."""
+    found, functions = callers(templates()["template"])
+    for service, (name, kind, purpose) in SERVICES.items():
+        others = [function for function in functions if function not in found[service]]
+        who = ", ".join(found[service]) if len(others) > 1 else "all functions" + (f" but {others[0]}" if others else "")
+        yield f"| {name} | {kind}, `{service}` | {who}{purpose} |\n"
+
+
+def written(page):
+    return ENDPOINTS.sub(lambda match: f"{match[1]}| service | endpoint | who calls it |\n|---|---|---|\n{''.join(endpoints())}", page)
 
 
 class Landing(unittest.TestCase):
@@ -101,6 +145,9 @@ class Landing(unittest.TestCase):
         for name in [*rules, "WorkflowKmsKeyArns"]:
             self.assertRegex(page.split("\n## ")[0], rf"\| .*`{name}`", "the page lacks a parameter")
 
+    def test_endpoints_are_written_from_the_roles(self):
+        self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_landing.py --write")
+
     def test_page_names_the_endpoints_that_the_functions_call(self):
         """By the actions of their roles, without those that Lambda carries out, and logs other than those that are read."""
         text = (ROOT / "infra" / "template.yaml").read_text()
@@ -110,4 +157,7 @@ class Landing(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(written(PAGE.read_text()))
+        sys.exit(0)
     sys.exit(unittest.main())

@@ -1,6 +1,7 @@
 """docs/runbook.md has a section for each alarm of the template and for each event that calls for action, and for nothing else.
 
-Run by infra/validate with the Python of cfn-lint.
+Run by infra/validate with the Python of cfn-lint. `test_runbook.py --write` writes the description of each alarm into its section, between
+`<!-- from alarm NAME -->` and `<!-- end -->`.
 """
 
 import re
@@ -15,6 +16,7 @@ PAGE = ROOT / "docs" / "runbook.md"
 KINDS = ROOT / "shared" / "src" / "contract" / "event_kind.rs"
 PARTS = ["Meaning.", "See more.", "What to do.", "Over when"]
 LINK = "docs/runbook.md#"
+WRITTEN_PART = re.compile(r"(<!-- from alarm (\w+) -->).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def slug(head):
@@ -33,6 +35,11 @@ def alarms():
     found = yaml.load((ROOT / "infra" / "template.yaml").read_text(), Loader)["Resources"]
     return {name: one["Properties"]["AlarmDescription"] for name, one in found.items()
             if one["Type"] == "AWS::CloudWatch::Alarm"}
+
+
+def written(page):
+    """The page with the descriptions of the alarms as they have to be."""
+    return WRITTEN_PART.sub(lambda match: match[1] + re.sub(r"\b[a-z]+[A-Z]\w+|\b([A-Z][a-z]+){2,}", r"`\g<0>`", alarms()[match[2]].partition(LINK)[0].strip()), page)
 
 
 def kinds_that_call_for_action():
@@ -58,6 +65,12 @@ class Runbook(unittest.TestCase):
             sentence, _, anchor = description.partition(LINK)
             self.assertIn(anchor, sections(), name)
             self.assertRegex(sentence, r"^[A-Z][^.]+\. $", name)
+
+    def test_sections_have_the_descriptions_of_their_alarms(self):
+        self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_runbook.py --write")
+        for anchor, text in sections().items():
+            for name in (match[1] for match in WRITTEN_PART.findall(text)):
+                self.assertEqual(anchor, alarms()[name].partition(LINK)[2])
 
     def test_every_event_that_calls_for_action_has_a_section(self):
         self.assertGreater(len(kinds_that_call_for_action()), 5)
@@ -89,4 +102,7 @@ class Runbook(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(written(PAGE.read_text()))
+        sys.exit(0)
     sys.exit(unittest.main())

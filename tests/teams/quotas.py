@@ -112,13 +112,9 @@ def entries():
             yield name, parameter, length, (length + 1) // (len(samples[parameter]) + 1)
 
 
-def page(sizes, fits):
-    """The figures as docs/teams.md has them. Sizes are rounded up: a suffix of a name more is no news."""
-    lines = ["| what | largest | quota |", "|---|---|---|"]
-    for what, (quota, source) in SIZES.items():
-        step = 100 if quota > 1_000 else 10
-        lines.append(f"| {what} | {-(-sizes[what] // step) * step:,} | [{quota:,}]({source}) |")
-    lines += ["", "| list | characters | entries as long as the test's |", "|---|---|---|"]
+def page(fits):
+    """The figures as docs/teams.md has them."""
+    lines = ["| list | characters | entries as long as the test's |", "|---|---|---|"]
     for name, parameter, length, count in entries():
         lines.append(f"| `{parameter}` of {name}.yaml | {length:,} | {count} |")
     each = f"{TASKS} batches and {WORKFLOWS} workflows"

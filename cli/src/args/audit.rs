@@ -35,7 +35,7 @@ pub(crate) struct AuditArgs {
     /// Only state machines whose name begins with PREFIX
     #[arg(long, conflicts_with = "names")]
     pub(crate) prefix: Option<String>,
-    /// Only runs that started within this time, up to 90d
+    /// Only runs that started within this time, from 1m to 90d: Step Functions keeps closed executions for 90 days
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = since)]
     pub(crate) since: Duration,
     /// How to print the report
@@ -47,10 +47,10 @@ pub(crate) struct AuditArgs {
         default_value = "table"
     )]
     pub(crate) output: Format,
-    /// Write the report with timelines to this file, as one HTML page
+    /// Write the report with timelines to this file: one HTML page without a script, which loads nothing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
-    /// Requests per second to each service [default: half of the quota of Step Functions]
+    /// Requests per second to each service, from 0.1 to 100 [default: half of the quota of Step Functions]
     #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) rate: Option<f64>,
     /// Save what was read to this file, so that the same command resumes an interrupted audit
