@@ -53,7 +53,7 @@ lint: ## builds all targets with clippy, without a warning; bans, licences and s
 	tests/checks/dependencies
 	tests/checks/advisories-test
 
-purity: ## does the core build alone, without AWS, tokio or Lambda? Does each import keep to ARCHITECTURE?
+purity: ## does the core build alone, without AWS, tokio or Lambda? Does each import keep to tests/checks/layers.toml?
 	tests/checks/purity
 
 macos: ## does the command type-check for macOS?

@@ -1,24 +1,50 @@
-"""docs/aws-assumptions.md names probes that exist, all account probes, and counts its rows right.
+"""tests/aws/assumptions.toml names probes that exist and all account probes, and docs/aws-assumptions.md has what is written from it.
 
-Run by infra/validate.
+Run by infra/validate. `test_assumptions.py --write` writes the page's parts between `<!-- written from … -->` and `<!-- end -->`.
 """
 
 import ast
 import re
 import sys
+import tomllib
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "aws-assumptions.md"
-CELLS = ["AWS does this", "source", "if it does not", "emulator", "account", "known"]
+SOURCE = ROOT / "tests" / "aws" / "assumptions.toml"
+WRITTEN_PART = re.compile(r"(<!-- written from tests/aws/assumptions\.toml(?:: (\w+))? -->\n).*?(?=<!-- end -->)", re.DOTALL)
+NEEDED = {"does", "source", "otherwise", "known"}
+LINK = re.compile(r"\]\(([^)#]+)")
 
 
-def rows():
-    """The cells of every row, below the heads of the tables."""
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if row != CELLS and not set("".join(row)) <= {"-"}]
+def assumptions():
+    return tomllib.loads(SOURCE.read_text())["assumption"]
+
+
+def only_an_account():
+    return [one for one in assumptions() if one["known"] == "account"]
+
+
+def count():
+    """What the page says of all behaviours."""
+    every, open_ones = len(assumptions()), len(only_an_account())
+    return (f"The design counts on {every} behaviours. AWS states {every - open_ones} of them, or answered so to a public test:\n"
+            f"[assumptions.toml](../tests/aws/assumptions.toml) lists all, each with its source, its probes and what follows if it is not so. "
+            f"**{open_ones}** are left.\n")
+
+
+def table():
+    """The behaviours that only an account can settle, each with its probes."""
+    lines = ["| AWS does this | if it does not | probe |", "|---|---|---|"]
+    for one in only_an_account():
+        cells = [one["does"], one["otherwise"], ", ".join(f"`{name}`" for name in one["account"])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return re.sub(r"\]\((?!https:)", "](../", "\n".join(lines)).replace("](../docs/", "](") + "\n"
+
+
+def written(page):
+    return WRITTEN_PART.sub(lambda match: match[1] + (table() if match[2] else count()), page)
 
 
 def trees(folder, pattern):
@@ -42,42 +68,44 @@ def account_probes():
             if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "probe"}
 
 
-def named(cell):
-    return re.findall(r"`([^`]+)`", cell)
-
-
 class Assumptions(unittest.TestCase):
-    def test_every_row_has_all_cells(self):
-        self.assertGreater(len(rows()), 30)
-        for row in rows():
-            self.assertEqual(len(CELLS), len(row), row[0])
-            self.assertRegex(row[5], r"^(documented|account|recorded: test_\w+, 20\d\d-\d\d-\d\d)$", row[0])
-            self.assertTrue(row[2], row[0])
+    def test_the_page_has_what_is_written_from_the_assumptions(self):
+        self.assertEqual([None, "account"], [match[2] for match in WRITTEN_PART.finditer(PAGE.read_text())])
+        self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_assumptions.py --write")
 
-    def test_every_row_has_its_page(self):
-        for row in rows():
-            self.assertRegex(row[1], r"\(https://(docs\.aws\.amazon\.com|repost\.aws/knowledge-center)/[^)]+\)", row[0])
+    def test_every_assumption_is_complete(self):
+        self.assertGreater(len(assumptions()), 30)
+        for one in assumptions():
+            self.assertEqual(NEEDED, set(one) - {"emulator", "account"}, one)
+            self.assertRegex(one["known"], r"^(documented|account|recorded: test_\w+, 20\d\d-\d\d-\d\d)$", one["does"])
+            self.assertTrue(one["does"] and one["otherwise"], one)
+
+    def test_every_assumption_has_a_page_of_aws(self):
+        for one in assumptions():
+            self.assertTrue(one["source"], one["does"])
+            for source in one["source"]:
+                self.assertRegex(source, r"^\[.+\]\(https://(docs\.aws\.amazon\.com|repost\.aws/knowledge-center)/[^)]+\)$", one["does"])
+
+    def test_links_lead_to_files(self):
+        for one in assumptions():
+            for path in LINK.findall(one["does"] + one["otherwise"]):
+                self.assertTrue((ROOT / path).is_file(), f"{one['does']}: {path}")
 
     def test_named_probes_exist(self):
-        emulator, account = emulator_probes(), account_probes()
-        for row in rows():
-            for cell, known in ((row[3], emulator), (row[4], account)):
-                self.assertTrue(named(cell) or cell == "–", f"{row[0]}: {cell}")
-                self.assertLessEqual(set(named(cell)), known, row[0])
+        for kind, known in (("emulator", emulator_probes()), ("account", account_probes())):
+            for one in assumptions():
+                self.assertLessEqual(set(one.get(kind, [])), known, one["does"])
 
     def test_every_account_probe_is_named(self):
-        self.assertEqual(account_probes(), {name for row in rows() for name in named(row[4])})
+        self.assertEqual(account_probes(), {name for one in assumptions() for name in one.get("account", [])})
 
     def test_what_an_account_must_settle_has_a_probe_for_it(self):
-        for row in rows():
-            self.assertTrue(row[5] != "account" or named(row[4]), row[0])
-
-    def test_last_sentence_counts_the_rows(self):
-        count = re.search(r"Of these (\d+) behaviours, \*\*(\d+)\*\* can only be settled by an account", PAGE.read_text())
-        self.assertIsNotNone(count, "the page does not end with its count")
-        open_rows = [row for row in rows() if row[5] == "account"]
-        self.assertEqual((len(rows()), len(open_rows)), (int(count[1]), int(count[2])))
+        for one in only_an_account():
+            self.assertTrue(one.get("account"), one["does"])
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(written(PAGE.read_text()))
+        sys.exit(0)
     sys.exit(unittest.main())

@@ -58,7 +58,7 @@ CODE = re.compile(r"(?<![\w`.-])(%s)(?![\w`-])|(?<=\()([\w.-]+[/:][\w*/-]+)(?=\)
     [*map(re.escape, TEMPLATE["Parameters"]), r"\w+\.amazonaws\.com", r"kms:\w+\*?", r"work\.startExecution", r"team\.yaml", r"LOCKSTEP_\w+",
      "check-running-executions", r"\{lock\}", r"cargo lambda build[^)]*", r"https://wiki[^ ]*\}"]))
 # Pages that a command writes.
-WRITTEN = {"performance.md", "transcripts.md", "mutants.md"}
+WRITTEN = {"performance.md", "transcripts.md"}
 COUNTED = ("alarms?|metrics?|kinds|functions?|parameters?|outputs?|flags|events?|constructs|commands|acts|errors?|columns|sections|quotas|pages|"
            "roles|states|tables|rules")
 NUMBERS = ("four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty")

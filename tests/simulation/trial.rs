@@ -1,5 +1,8 @@
 //! What a world goes through, and is judged by, beside the usual. Each trial can be left out, so
 //! that a promise that the product does not keep yet shows its trial.
+//!
+//! A trial that the product does not pass yet stays out of [`Trials::GATE`], with a note of the
+//! seeds that break it.
 
 /// A hardship, or a stricter judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -81,7 +81,8 @@ pub(crate) struct RunArgs {
     pub(crate) lock: Option<String>,
     #[command(flatten)]
     pub(crate) table: TableArg,
-    /// Length of the lease, 5s to 24h: another run may take the lock after this time without a renewal
+    /// Length of the lease, 5s to 24h: another run may take the lock after this time without a renewal, which
+    /// comes every third of it. 15s suits a quick standby, 5m a table far away
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
     /// What to do when the lock is held
@@ -90,10 +91,11 @@ pub(crate) struct RunArgs {
     /// What to do when the lock is paused [default: skip with --overlap skip, wait with queue, fail with fail]
     #[arg(long, value_enum)]
     pub(crate) on_paused: Option<OnPausedArg>,
-    /// With once, the first run that a paused lock would skip waits until the lock is resumed
+    /// What happens to the runs that a paused lock skips
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = CatchUpArg::None)]
     pub(crate) catch_up: CatchUpArg,
-    /// Wait at most this long, with --overlap queue, --on-paused wait or --catch-up once
+    /// Wait at most this long, with --overlap queue, --on-paused wait or --catch-up once, then exit with 75, or
+    /// with 69 if the table never answered. A silent table adds six seconds
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub(crate) max_wait: Option<Duration>,
     /// Maximum number of waiters, with --overlap queue [default: 100]
@@ -105,20 +107,22 @@ pub(crate) struct RunArgs {
     /// Maximum number of runs at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(LockOptions::PERMITS.values()))]
     pub(crate) permits: u8,
-    /// Idempotency key of the trigger: one success per key
+    /// Idempotency key of the trigger, such as the tick of a schedule or the id of an order: one success per
+    /// key
     #[arg(long, value_name = "KEY", value_parser = parse::run_key)]
     pub(crate) run_key: Option<String>,
     /// Minimum time from a grant of this lock to the next one
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MIN_INTERVAL))]
     pub(crate) min_interval: Option<Duration>,
     /// How often a run of this lock is expected to succeed; without a success the event Run Missing is
-    /// published
+    /// published once
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::EXPECT_EVERY))]
     pub(crate) expect_every: Option<Duration>,
-    /// Stop the command after this time
+    /// Stop the command after this time, and exit with 124: choose twice the longest good run
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::MAX_RUN))]
     pub(crate) max_run: Option<Duration>,
-    /// Stop the command after this time without a change in its progress
+    /// Stop the command after this time without a change in its progress, and exit with 124: choose several
+    /// times the longest pause between two reports
     #[arg(long, value_name = "TIME", value_parser = parse::option(LockOptions::NO_PROGRESS))]
     pub(crate) no_progress: Option<Duration>,
     /// Time from SIGTERM to SIGKILL when the command is stopped; processes that outlive the first one have
@@ -129,7 +133,8 @@ pub(crate) struct RunArgs {
     pub(crate) scope: ScopeArg,
     #[command(flatten)]
     pub(crate) protect: ProtectArg,
-    /// Execute the command without a lock, and do nothing else: for a machine that has no lock table
+    /// Execute the command without a lock, and do nothing else: for a machine that has no lock table. So does
+    /// LOCKSTEP_WITHOUT_LOCK=yes
     #[arg(long, env = "LOCKSTEP_WITHOUT_LOCK", hide_env_values = true, value_parser = parse::switch, num_args = 0, default_missing_value = "true")]
     pub(crate) without_lock: bool,
     /// Exit with this code when nothing was started because the run was skipped or is a duplicate

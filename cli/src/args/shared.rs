@@ -39,7 +39,8 @@ impl TableArg {
 /// Task scale-in protection.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ProtectArg {
-    /// Protect the ECS task from scale-in and deployments while work is in flight
+    /// Protect the ECS task from scale-in and deployments while work is in flight. --protect alone is
+    /// best-effort
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true,
           default_value = "off", default_missing_value = "best-effort")]
     pub(crate) protect: Mode,

@@ -43,14 +43,14 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct WorkerArgs {
-    /// URL of a standard queue
+    /// URL of a standard queue; a FIFO queue is refused
     #[arg(long, value_name = "URL", env = "LOCKSTEP_QUEUE_URL", hide_env_values = true,
           value_parser = parse_queue)]
     pub(crate) queue_url: QueueUrl,
     /// Maximum number of commands that run at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) concurrency: u8,
-    /// Prefix of the names of the locks [default: the name of the queue]
+    /// Prefix of the names of the locks, NAME/00 to NAME/3f [default: the name of the queue]
     #[arg(long, value_name = "NAME", value_parser = lock_prefix)]
     pub(crate) lock: Option<String>,
     /// JMESPath of the idempotency key in the JSON body of a message: a string or a 64-bit integer
@@ -63,7 +63,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::lease)]
     pub(crate) lease: Duration,
     /// Time from SIGTERM of the worker to the end of all processes of all commands; the commands get SIGTERM
-    /// 5s before this time is over
+    /// 5s before this time is over, or after half of it if it is below 10s. Also the time from SIGTERM to
+    /// SIGKILL of a command that is over its --max-run
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse::duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]

@@ -1,1 +1,1 @@
-"""Probes of an AWS account: whether AWS behaves as docs/aws-assumptions.md says."""
+"""Probes of an AWS account: whether AWS behaves as tests/aws/assumptions.toml says."""

@@ -271,8 +271,7 @@ async fn every_shape_of_an_entrypoint_saves_its_state_in_its_grace() {
     assert!(lost.is_empty(), "{lost:?}");
 }
 
-/// Prints what the shapes do under `lockstep run` and two inits, for the table in
-/// docs/inside-the-container.md.
+/// Stops the shapes under `lockstep run`, tini and dumb-init, and prints which of them saved their state.
 #[tokio::test]
 #[ignore = "compares with tini and dumb-init, which have to be installed"]
 async fn shapes_beside_bare_inits() {

@@ -9,7 +9,7 @@ from . import byhand, definition, rust, score, seen, survivors
 from .mutant import numbered, shard
 from .results import Results
 from .run import Run
-from .settings import ALL_LEVELS, DEFINITIONS, HERE, SCORE, SURVIVORS, Problem, say
+from .settings import ALL_LEVELS, DEFINITIONS, HERE, ROOT, SCORE, SURVIVORS, Problem, say
 from .tree import changed_since, fingerprint, free_slot
 
 DESCRIPTION = """Tries changes of the protocol's code and of the definitions on the fast levels of tests. A run can
@@ -120,7 +120,7 @@ def report(every, chosen, tree, reasons, wrong, options):
     done = strict and all(verdict.state not in ("unknown", "survives") for verdict in whole)
     if done or getattr(options, "write", False):
         score.write(whole, reasons)
-        say(f"mutants: the score is in {SCORE.name}")
+        say(f"mutants: the score is in {SCORE.relative_to(ROOT)}")
     if complaints:
         say(f"mutants: write a test, or the reason why none is possible into {SURVIVORS.name}")
     return 1 if complaints and strict else 0

@@ -1,20 +1,11 @@
 """The score: how many mutants each level notices, file by file."""
+import re
 from collections import Counter, defaultdict
 
 from .settings import ALL_LEVELS, SCORE
 
 COLUMNS = ("viable", *ALL_LEVELS, "time-out", "count", "missed", "justified", "open")
-HEAD = """# The mutation score
-
-Shows how many changes of the code, and of what a definition means, the tests notice. `make mutants` writes it.
-
-Each mutant is one change. It is tried on the levels of tests in order of cost, and counts for the first that fails.
-
-- *count*: a level failed by a recorded number alone, which is no broken promise.
-- *justified*: those among the missed that no test can notice ([why](../tests/mutants/survivors.toml)).
-- *open*: not all of their levels have judged them. A file has a score when none of its mutants is open.
-
-"""
+WRITTEN_PART = re.compile(r"(?<=<!-- written by make mutants -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def rows(verdicts, reasons):
@@ -63,4 +54,5 @@ def text(verdicts, reasons):
 
 
 def write(verdicts, reasons):
-    SCORE.write_text(HEAD + markdown(verdicts, reasons))
+    page = SCORE.read_text()
+    SCORE.write_text(WRITTEN_PART.sub(lambda _: markdown(verdicts, reasons), page))

@@ -11,7 +11,7 @@ CACHE = Path(os.environ.get("LOCKSTEP_CACHE") or Path.home() / ".cache" / "locks
 STATE = Path(os.environ.get("LOCKSTEP_MUTANTS") or ROOT / "target" / "mutants").absolute()
 SURVIVORS = HERE / "survivors.toml"
 BY_HAND = HERE / "by-hand.toml"
-SCORE = ROOT / "docs" / "mutants.md"
+SCORE = HERE / "README.md"
 
 CARGO_MUTANTS = "27.1.0"
 

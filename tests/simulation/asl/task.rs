@@ -128,7 +128,7 @@ fn as_result(payload: Value) -> Value {
 /// Returns whether a list of names covers `error`
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>). No name
 /// covers `States.Runtime`, and `States.ALL` covers `States.DataLimitExceeded`, as
-/// docs/aws-assumptions.md says.
+/// tests/aws/assumptions.toml says.
 pub(super) fn covers(names: &[String], error: &str) -> bool {
     error != "States.Runtime"
         && names.iter().any(|name| match name.as_str() {

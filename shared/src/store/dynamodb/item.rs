@@ -87,7 +87,25 @@ pub(super) fn shard_value(number: u8) -> AttributeValue {
     text(&number.to_string())
 }
 
-/// Returns the record as an item.
+/// Returns the record as an item. ARCHITECTURE has this list:
+///
+/// - `pk`, `sk`: the lock's name, and `lock`
+/// - `schema`: 1; another number is refused as `Lockstep.Corrupt` and never overwritten
+/// - `version`: grows by one with every write
+/// - `lastToken`: fencing token of the latest grant
+/// - `permits`: capacity
+/// - `holders`: map from the holder to its lease
+/// - `queue`: map from the waiter, 16 hex digits of a SHA-256, to its ticket
+/// - `lastTicket`, `frontTicket`: arrivals count up from 1; runs that replace go first and count down from 0
+/// - `notBefore`: earliest time of the next grant
+/// - `mode`, `note`, `pausedUntil`: `open`, `paused` or `frozen`, why, and when a pause ends by itself
+/// - `dueAt`, `shard`: when the sweep has to check the lock; only while the lock has a holder, a waiter, a
+///   pause with an end or an expectation
+/// - `lockShard`: the lock's shard, which never changes: with `pk` the key of the index of all locks
+/// - `lastSuccessAt`, `lastFailureAt`: when a run last succeeded, and when one last failed, was found dead or
+///   lost its permit
+/// - `expectMs`, `expectFrom`, `missedAt`: how often a success is expected, since when, and when one was found
+///   missing
 pub(super) fn record_item(lock: &LockKey, record: &LockRecord) -> Attributes {
     let leases = record.holders.iter();
     let holders = leases.map(|(holder, lease)| (holder.to_string(), lease_value(lease)));
@@ -153,7 +171,29 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 
 /// Returns the attributes of a lease, with `None` for those that it must not have. Lengths are in
 /// milliseconds, because an update expression can add numbers but not multiply them: a renewal is
-/// `expiresAt = now + leaseMs`.
+/// `expiresAt = now + leaseMs`. ARCHITECTURE has this list:
+///
+/// - `token`: fencing token of the grant
+/// - `expiresAt`, `leaseMs`, `beatMs`: when the lease ends unless it is renewed, its length, and the time
+///   between heartbeats
+/// - `runUntil`, `maxRunMs`: when the run must be over, and the limit from which a restart computes it anew
+/// - `stallsAt`, `noProgressMs`, `progress`: when the run is stale unless its progress changes, the limit, and
+///   the latest progress
+/// - `stale`: stale policy, if it is not `terminate`
+/// - `expectMs`: how often a success is expected
+/// - `runKey`: run key
+/// - `taskToken`: sealed task token of the heartbeat state, which the release ends
+/// - `call`: hand-over that the holder has not confirmed yet
+/// - `cluster`, `family`, `container`: ECS tasks that are the work
+/// - `stateMachine`: workflow that is the work
+/// - `work`: `states`, if states of the holder's own execution are the work
+/// - `replacedBy`: run that waits to replace the holder
+/// - `evicted`: why an operator evicts the holder, and who the operator is
+/// - `suspectAt`: when the holder became a suspect: silent while its execution runs
+/// - `ending`, `endingAt`: `over` if its execution has ended or has reported that its work is stopping, `stopped`
+///   if a stop is committed, and since when
+/// - `redrives`: redrives of its execution
+/// - `parent`: execution that started its execution
 pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeValue>); 26] {
     let call = lease.call.as_ref().map(|call| {
         let token = call.task_token.as_ref().map(|token| text(token.reveal()));
