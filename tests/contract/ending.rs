@@ -334,6 +334,20 @@ async fn a_redriven_run_waits_for_the_task_of_its_last_attempt() {
 }
 
 #[tokio::test]
+async fn a_redrive_with_the_token_of_another_run_is_refused() {
+    let functions = Functions::running(&["a", "b"]);
+    let grant = functions.granted_with(run_of("a", json!({}))).await;
+    functions.succeed(&grant).await;
+
+    let forged = merged(grant.clone(), &json!({ "holder": execution("b") }));
+
+    let own = functions.status(resume(&grant, "a", 1)).await;
+    let other = functions.status(resume(&forged, "b", 1)).await;
+
+    assert_eq!([own, other], ["finished", "Lockstep.LeaseLost"]);
+}
+
+#[tokio::test]
 async fn a_redriven_run_whose_work_had_succeeded_does_not_repeat_it() {
     let functions = Functions::running(&["a"]);
     let key = json!({ "runKey": "tick" });

@@ -334,6 +334,38 @@ async fn a_failed_run_has_its_length_and_the_usual_one_of_the_successes() {
 }
 
 #[tokio::test]
+async fn the_usual_length_is_that_of_the_latest_fifty_runs() {
+    let functions = Functions::new();
+    for _ in 0..55 {
+        let grant = functions.granted_with(ask_with("a", json!({}))).await;
+        functions.wait(60);
+        functions.succeed(&grant).await;
+    }
+
+    functions.fails("b", json!({}), &failure()).await;
+
+    let last = functions.failures().pop().unwrap();
+    let description = last["message"]["content"]["description"].as_str().unwrap();
+    assert_says(description, "the median of 49 successes\n");
+}
+
+#[tokio::test]
+async fn the_failure_of_a_redriven_run_says_how_often_it_was_redriven() {
+    let functions = Functions::running(&["a"]);
+    let grant = functions.granted_with(ask_with("a", json!({}))).await;
+    let redrive = json!({ "redrive": { "grant": grant, "count": 2 } });
+    let again = functions.acquire(ask_with("a", redrive)).await.unwrap();
+    assert_eq!(again["status"], "alreadyHeld");
+    functions.beat(&grant, "beat-a").await;
+
+    functions.end_run(&grant, &failure()).await.unwrap();
+
+    let last = functions.failures().pop().unwrap();
+    let description = last["message"]["content"]["description"].as_str().unwrap();
+    assert_says(description, "Redrives: 2\n");
+}
+
+#[tokio::test]
 async fn a_failure_is_reported_without_its_attempt_if_no_history_comes() {
     for answered in 0..10 {
         let functions = Functions::new();

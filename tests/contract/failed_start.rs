@@ -18,9 +18,13 @@ async fn woven() -> (Functions, Value) {
 
 /// Records that a state of `a` called RunTask at `called_at`, and has failed now without the end of a task.
 fn leave_start(functions: &Functions, called_at: Timestamp) {
+    leave_start_of(functions, "family:report", called_at);
+}
+
+fn leave_start_of(functions: &Functions, group: &str, called_at: Timestamp) {
     let start = FailedStart {
         tasks: work(),
-        group: "family:report".into(),
+        group: group.into(),
         called_at,
         failed_at: functions.now(),
     };
@@ -81,6 +85,24 @@ async fn a_woven_run_keeps_its_permit_while_a_task_of_its_failed_start_runs() {
         "the task may belong to another run"
     );
     assert!(!functions.has_published(EventKind::EvidenceMissing));
+}
+
+#[tokio::test]
+async fn a_task_is_one_of_a_failed_start_of_its_own_group_only() {
+    for (group, held) in [("family:report", 1), ("family:other", 0)] {
+        let (functions, grant) = woven().await;
+        leave_start(&functions, functions.now());
+        functions.wait(600);
+        leave_start_of(&functions, group, functions.now());
+        put(&functions, "t", functions.now(), false);
+        functions.finish(&grant, "stopping").await;
+        functions.end("a", ExecutionEnd::Failed);
+
+        functions.wait(60);
+        functions.sweep().await;
+
+        assert_eq!(functions.holders("nightly").await.len(), held, "{group}");
+    }
 }
 
 /// A Retry that the author wrote around the woven states acquires again, in the same execution.

@@ -1,9 +1,10 @@
 //! Stale runs under the policies `yield` and `hold`: no progress, over their time, or without a renewal.
 
 use crate::functions::{Answer, Functions, RETENTION};
-use crate::scene::{ask, assert_says, at_work, execution, in_tasks, merged, task};
+use crate::scene::{ask, assert_fails, assert_says, at_work, execution, in_tasks, merged, task};
 use lockstep::contract::EventKind;
 use lockstep::domain::{Mode, RunOutcome};
+use lockstep::executions::memory::ExecutionsCall;
 use serde_json::{Value, json};
 
 /// Returns the functions with `a` as the holder under `policy`, and its grant. The limits are 30 s without
@@ -37,6 +38,21 @@ async fn under_yield_a_stale_run_works_on_and_its_permit_is_handed_over() {
     let reason = functions.event(EventKind::LeaseLost).reason;
     assert_says(&reason, "continues without its permit");
     assert!(functions.executions.stops().is_empty());
+}
+
+#[tokio::test]
+async fn the_heartbeat_that_yields_fails_while_its_state_may_still_wait() {
+    let (functions, grant) = held("yield").await;
+    beat(&functions, &grant, "1 of 3").await.unwrap();
+    functions.wait(31);
+    functions.lose_next(ExecutionsCall::EndState);
+
+    let lost = functions.try_beat(&grant, "beat-a2").await;
+    let again = functions.beat(&grant, "beat-a2").await;
+
+    assert_fails(lost, "Lockstep.Unavailable", &["a retry is safe"]);
+    assert_eq!(again, json!({ "status": "ended" }));
+    assert_eq!(functions.output("beat-a2"), Some(json!({})));
 }
 
 #[tokio::test]
