@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""What `lockstep run -- true` costs over `true`: command.py RESULTS RIVALS LOCKSTEP TABLE
+"""Compares the time and the memory of `lockstep run -- true` with those of `true`: command.py RESULTS RIVALS LOCKSTEP TABLE
 
-Writes command-time.json and command-memory.json to the folder RESULTS. RIVALS is where benches/rivals/pairs/install
-has installed boto3, LOCKSTEP the static command, TABLE a lock table. Runs on DynamoDB Local, in the
-environment of a local stack.
+  RESULTS    the folder that gets command-time.json and command-memory.json
+  RIVALS     the folder into which benches/rivals/pairs/install has installed boto3
+  LOCKSTEP   the static `lockstep` command
+  TABLE      a lock table of DynamoDB Local
+
+The environment must be that of a local stack.
 """
 import json
 import os
@@ -34,7 +37,7 @@ def environment():
 
 
 def timed(command, env):
-    """Wall and CPU milliseconds of one run."""
+    """Runs a command, and returns its wall-clock and CPU milliseconds."""
     begin = time.perf_counter()
     pid = os.posix_spawnp(command[0], command, env, file_actions=[
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)])
@@ -53,7 +56,7 @@ def peak_mb(pid):
 
 
 def peaks(command, env):
-    """The peak memory of a command's process, and of the children of it that run the same program."""
+    """Returns the peak memory in MB of a command's process, and the sum for its children that run the same program."""
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(SLEEP)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -74,7 +77,7 @@ def row(figure, subject, unit, samples, base=None):
 
 
 def noise(rows_of_samples):
-    """How far the medians of the quarters of a row are apart, as a sentence."""
+    """Returns a sentence that says how far the medians of the four quarters of each row are apart."""
     spreads = []
     for samples in rows_of_samples:
         size = len(samples) // 4
@@ -107,7 +110,7 @@ def measure_time(folder, subjects, env):
     for round_ in range(ROUNDS + 1):
         for name, command in subjects.items():
             measured = timed(command, env)
-            if round_ > 0:  # the first one creates items and fills caches
+            if round_ > 0:  # the first round creates items and fills caches
                 samples[name].append(measured)
     rows = []
     for at, figure in ((0, "wall"), (1, "CPU")):

@@ -4,8 +4,8 @@
 With --check nothing is written: exit 1 names each file that is not what the results give. docs/performance.md has the results that
 SUMMARIES names. benches/README.md has how each result is measured, and the others.
 
-A file of results has id, title, date, machine, against (optional), note, and rows of figure, subject, unit, median,
-min, max, n and ratio. Exact counts have median and n only. `chart` may list the figures of the chart."""
+A file of results has id, title, date, machine, against (optional), note, chart (optional: the figures to draw) and rows. A
+row has figure, subject, unit, median, min, max, n and ratio; an exact count has only median and n."""
 import argparse
 import json
 import re
@@ -71,11 +71,11 @@ the median of the result's reference subject, for the same figure.
 
 
 class ResultError(Exception):
-    """A file of results that cannot be reported."""
+    """The fault of a file of results."""
 
 
 def read(folder):
-    """The results of a folder, in the order of their ids."""
+    """Reads the results of a folder, in the order of their ids."""
     paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
     return [check(path, json.loads(path.read_text())) for path in paths]
 
@@ -85,7 +85,7 @@ def check(path, result):
     if missing:
         raise ResultError(f"{path.name} lacks {', '.join(sorted(missing))}")
     if result["id"] != path.stem:
-        raise ResultError(f"{path.name} has the id {result['id']}, which names its chart: it must be {path.stem}")
+        raise ResultError(f"{path.name}: id is {result['id']}, but must be {path.stem}, because it names the chart")
     for number, row in enumerate(result["rows"]):
         missing = ROW_FIELDS - row.keys()
         if missing:
@@ -98,7 +98,7 @@ def figures(result):
 
 
 def charted(result):
-    """The figures of the chart: those that the file names, else the first ones that fit."""
+    """Returns the figures of the chart: those that the file names, or the first ones that fit."""
     if "chart" in result:
         return result["chart"]
     chosen, bars = [], 0
@@ -187,7 +187,7 @@ def write(files, root):
 def main(words=None, root=ROOT):
     parser = argparse.ArgumentParser(prog="benches/report.py", description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare instead of write")
+    parser.add_argument("--check", action="store_true", help="compare the files instead of writing them")
     options = parser.parse_args(words)
     try:
         files = render(read(root / "benches/results"))

@@ -33,13 +33,13 @@ class Figures(unittest.TestCase):
         with mock.patch.dict(os.environ, {"LOCKSTEP_FIGURES": "accept" if accept else ""}):
             figures.check(section, counted, self.path)
 
-    def test_a_count_within_the_tolerance_passes_in_either_direction_and_nothing_is_written(self):
+    def test_a_count_within_the_tolerance_passes_and_writes_nothing(self):
         for size in (980, 1020):
             self.check({"zip": size, "crates": 151}, accept=True)
 
         self.assertEqual(self.path.read_text(), TEXT)
 
-    def test_a_failure_names_figure_committed_counted_and_how_to_accept_it(self):
+    def test_a_failure_names_the_figure_both_counts_and_make_figures(self):
         for counted, expected in [({"zip": 979, "crates": 151}, "zip: committed 1000, counted 979"),
                                   ({"zip": 1000, "crates": 150}, "crates: committed 151, counted 150"),
                                   ({"zip": 1000}, "crates: committed 151, not counted"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the report and of what makes its rows."""
+"""Tests of benches/report.py and of benches/lib/rows.py."""
 import contextlib
 import io
 import json
@@ -51,7 +51,7 @@ class Repository(unittest.TestCase):
 
 
 class Page(Repository):
-    def test_a_row_has_its_figure_once_and_empty_cells_for_what_a_count_lacks(self):
+    def test_a_figure_is_named_once_and_a_count_has_empty_cells(self):
         self.report()
 
         lines = self.page().splitlines()
@@ -69,7 +69,7 @@ class Page(Repository):
                      "(images/bench-requests.svg)", "make bench"):
             self.assertIn(part, page)
 
-    def test_the_methods_have_each_note_and_the_figures_that_the_page_leaves_out(self):
+    def test_the_methods_have_each_note_and_figure_that_the_page_leaves_out(self):
         self.put("speed", RESULT | {"id": "speed", "title": "Another"})
 
         self.report()
@@ -93,7 +93,7 @@ class Page(Repository):
 
 
 class Check(Repository):
-    def test_a_page_as_written_passes(self):
+    def test_the_check_passes_after_a_write(self):
         self.report()
 
         self.assertEqual(self.report("--check"), (0, ""))
@@ -122,7 +122,7 @@ class Check(Repository):
 
         self.assertEqual(list((self.root / "docs/images").iterdir()), [])
 
-    def test_a_result_that_lacks_something_is_refused_by_name(self):
+    def test_the_error_of_a_result_names_the_fault(self):
         row = {name: value for name, value in RESULT["rows"][0].items() if name != "median"}
         cases = {"lacks machine": {name: value for name, value in RESULT.items() if name != "machine"},
                  "row 0 lacks median": RESULT | {"rows": [row]}, "must be requests": RESULT | {"id": "fast"}}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the simulation of scale: its buckets, arrivals and knees, and that it reads the settings where they are."""
+"""Tests of benches/scale: its buckets, arrivals, knees and scenarios, and that it reads each setting from its source."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -32,7 +32,7 @@ SOURCES = ("infra/template.yaml", "statemachines/exclusive-run.asl.json", "core/
 
 
 def program():
-    """benches/scale, which has no suffix."""
+    """Imports benches/scale, a script without a suffix."""
     loader = importlib.machinery.SourceFileLoader("scale_program", str(HERE / "scale"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("scale_program", loader))
     loader.exec_module(module)
@@ -73,7 +73,7 @@ class Buckets(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, f"size {size} and rate {rate}"):
                 bucket.TokenBucket(size, rate)
 
-    def test_a_table_grows_to_twice_its_peak_each_half_hour_and_not_above_its_quota(self):
+    def test_each_half_hour_a_table_grows_to_twice_its_peak_up_to_its_quota(self):
         table = bucket.OnDemand(100, 350)
         rates = []
         for half_hour in range(4):
@@ -83,7 +83,7 @@ class Buckets(unittest.TestCase):
 
         self.assertEqual(rates, [100, 200, 350, 350])
 
-    def test_a_meter_has_the_demand_of_the_busiest_second_and_the_first_throttled_request(self):
+    def test_a_meter_has_the_busiest_second_and_the_first_throttled_request(self):
         meter = bucket.Meter()
         for now in (0.1, 0.9, 1.2, 1.3, 1.4, 7.0):
             meter.use(now)
@@ -92,14 +92,14 @@ class Buckets(unittest.TestCase):
 
         self.assertEqual((meter.asked, meter.peak, meter.first, meter.share()), (6, 3, 1.4, 2 / 6))
 
-    def test_a_percentile_counts_what_was_not_delayed(self):
+    def test_a_percentile_counts_requests_without_a_delay_as_zero(self):
         values = [bucket.percentile([5.0, 3.0], share, 98) for share in (0.5, 0.97, 0.98, 0.99)]
 
         self.assertEqual(values, [0.0, 0.0, 3.0, 5.0])
 
 
 class Arrivals(unittest.TestCase):
-    def test_paced_starts_are_the_rate_and_evenly_far_apart(self):
+    def test_paced_starts_have_the_rate_and_even_distances(self):
         times = list(arrivals.paced(4, 10))
 
         self.assertEqual((len(times), {later - time for time, later in zip(times, times[1:])}), (40, {0.25}))
@@ -112,7 +112,7 @@ class Arrivals(unittest.TestCase):
         self.assertAlmostEqual(len(one), 10_000, delta=400)
         self.assertTrue(all(0 < time < 100 for time in one))
 
-    def test_even_choice_meets_all_locks_and_a_skewed_one_the_first_most(self):
+    def test_an_even_choice_has_all_locks_and_a_skewed_one_the_first_most(self):
         even, skewed = arrivals.uniform(50, Random(1)), arrivals.zipf(50, 1.0, Random(1))
         evenly, skewedly = [even() for _ in range(20_000)], [skewed() for _ in range(20_000)]
 
@@ -146,7 +146,7 @@ class Knees(unittest.TestCase):
         self.assertAlmostEqual(probe.knee("start", 100, 1_000), 300, delta=12)
         self.assertAlmostEqual(halved.knee("start", 100, 1_000), 150, delta=6)
 
-    def test_one_lock_takes_as_many_pairs_as_its_partition_has_units_for(self):
+    def test_one_lock_allows_as_many_pairs_as_its_partition_has_units_for(self):
         fits = QUOTAS["partition"].rate / SETTINGS.units["pair"]
 
         self.assertAlmostEqual(knee.pairs(QUOTAS, SETTINGS), fits, delta=fits * 0.03)
@@ -164,14 +164,14 @@ class Simulation(unittest.TestCase):
         self.assertEqual(self.simulate(), self.simulate())
         self.assertNotEqual(self.simulate(), self.simulate(world=other))
 
-    def test_each_start_begins_its_work_or_is_skipped_where_nothing_is_throttled(self):
+    def test_without_throttling_each_start_works_or_is_skipped(self):
         one = self.simulate()
 
         self.assertEqual((one["failed"], one["first"], one["lapsed"]), ({}, None, 0))
         self.assertLess(one["waiting"], 3)
         self.assertGreater(one["skipped"], 0)
 
-    def test_what_is_too_small_gives_first_and_delays(self):
+    def test_the_smallest_quota_is_exhausted_first_and_delays_runs(self):
         small = replace(QUOTAS["start"], rate=5, size=5)
 
         one = self.simulate(QUOTAS | {"start": small})
@@ -190,7 +190,7 @@ class Simulation(unittest.TestCase):
         self.assertGreater(one["limits"]["run-task"]["throttled"], 100)
         self.assertGreater(one["delay"][1], 1)
 
-    def test_a_run_whose_run_task_is_throttled_for_five_minutes_fails_and_frees_its_lock(self):
+    def test_five_minutes_of_throttled_run_task_fail_a_run_and_free_its_lock(self):
         none = QUOTAS | {"run-task": replace(QUOTAS["run-task"], rate=1e-6, size=1)}
         region = Region(none, SETTINGS, Options(limited=frozenset({"run-task"})), 1)
         runs = Runs(region, Load(iter([0.0]), arrivals.one(), lambda: 10.0), sweep.Sweep(region, 5.0))
@@ -202,7 +202,7 @@ class Simulation(unittest.TestCase):
 
         self.assertEqual((runs.failed, runs.holders, runs.begun), ({"run-task": 1}, {}, []))
 
-    def test_a_run_enters_the_states_and_makes_the_calls_that_which_way_counts(self):
+    def test_a_run_has_the_transitions_and_calls_of_the_page_on_ways(self):
         region = Region(QUOTAS, SETTINGS, Options(limited=frozenset()), 1)
         looked_for = sweep.Sweep(region, 5.0)
         runs = Runs(region, Load(iter([0.0]), arrivals.one(), lambda: 10.0), looked_for)
@@ -215,7 +215,7 @@ class Simulation(unittest.TestCase):
         self.assertEqual(region.meters["invocations"].asked, 3 + 1)
         self.assertEqual((runs.ended, region.levels["open"]), (1, 0))
 
-    def test_a_sweep_checks_no_more_than_its_time_allows_and_the_next_goes_on(self):
+    def test_a_sweep_stops_at_its_time_limit_and_the_next_one_continues(self):
         region = Region(QUOTAS, SETTINGS, Options(limited=frozenset()), 1)
         slow = sweep.Sweep(region, 1_000.0)
         runs = Runs(region, Load(arrivals.together(2_000), arrivals.each_once(), lambda: 1_500.0), slow)
@@ -231,7 +231,7 @@ class Simulation(unittest.TestCase):
 
 
 class Sources(unittest.TestCase):
-    """A copy of the sources in which one place is changed."""
+    """Reads copies of the sources that differ in one place."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -291,7 +291,7 @@ class Sources(unittest.TestCase):
         self.assertTrue(all(0 <= wait <= 2 for wait in waits[:2]))
         self.assertEqual(SETTINGS.retries[settings.UNAVAILABLE]["heartbeat"].wait(100, Random(1)), 1)
 
-    def test_what_is_not_where_it_is_read_is_named(self):
+    def test_an_error_names_the_setting_that_its_file_lacks(self):
         definition = "statemachines/exclusive-run.asl.json"
         cases = (("core/src/store.rs", "const SHARDS", "const PARTS", "store.rs"),
                  ("infra/template.yaml", "  Sweep:\n", "  Sweeps:\n", "template.yaml, Sweep"),
@@ -301,7 +301,7 @@ class Sources(unittest.TestCase):
             with self.subTest(expected), self.assertRaisesRegex(settings.SettingError, expected):
                 self.read_with(name, old, new)
 
-    def test_a_guarded_hour_has_as_many_heartbeats_as_the_decision_record_says(self):
+    def test_a_guarded_hour_has_the_heartbeats_of_the_decision_record(self):
         record = next((ROOT / "shared/decisions").glob("0067-*.md")).read_text()
         age = beats = 0
         while age < 3_600:
@@ -315,15 +315,15 @@ class Table(unittest.TestCase):
            "raised_rate": 3, "raised_size": 4, "adjustable": True, "code": "", "verified": "page", "note": "",
            "source": "https://docs.aws.amazon.com/"}
 
-    def test_a_row_is_checked_and_the_fault_named(self):
+    def test_the_error_of_a_row_names_field_and_rule(self):
         cases = (({"rate": "1"}, "rate is '1', but must be of type int"), ({"kind": "speed"}, "kind is 'speed'"),
                  ({"verified": "maybe"}, "verified is 'maybe'"), ({"source": "a page"}, "must be the URL"),
-                 ({"limit": 4}, "limit is no field"))
+                 ({"limit": 4}, "unknown fields: limit"))
         for change, expected in cases:
             with self.subTest(expected), self.assertRaisesRegex(quotas.QuotaError, expected):
                 quotas.check("quotas.toml", self.ROW | change)
 
-    def test_other_regions_have_the_same_where_nothing_else_is_said(self):
+    def test_other_regions_have_the_default_where_the_table_names_no_other(self):
         plain = quotas.check("quotas.toml", self.ROW)
         other = quotas.check("quotas.toml", self.ROW | {"other_rate": 9})
 
@@ -332,7 +332,7 @@ class Table(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    def test_places_are_filled_in_a_line_and_as_lines_and_stay(self):
+    def test_a_filled_place_can_be_filled_again(self):
         text = "a <!-- scale: rate -->–<!-- end --> b\n<!-- scale: knees -->\nold\n<!-- end -->\n"
 
         once = page.fill(text, {"rate": "7", "knees": "| t |"})
@@ -340,7 +340,7 @@ class Page(unittest.TestCase):
         self.assertEqual(once, "a <!-- scale: rate -->7<!-- end --> b\n<!-- scale: knees -->\n| t |\n<!-- end -->\n")
         self.assertEqual(page.fill(once, {"rate": "7", "knees": "| t |"}), once)
 
-    def test_a_place_that_has_no_value_is_named(self):
+    def test_an_error_names_a_place_without_a_value(self):
         with self.assertRaisesRegex(page.PageError, "a place for speed, but must have one of: rate"):
             page.fill("<!-- scale: speed -->1<!-- end -->", {"rate": "1"})
 
@@ -351,7 +351,7 @@ class Page(unittest.TestCase):
 
         self.assertEqual((status, errors.getvalue()), (0, ""))
 
-    def test_a_setting_that_has_changed_since_is_named(self):
+    def test_the_check_names_a_setting_that_changed_since_the_results(self):
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors):
             status = page.check(ROOT, replace(SETTINGS, shards=99), "2001-01-01", QUOTAS)
@@ -362,7 +362,7 @@ class Page(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    def test_a_bad_setting_is_named_with_its_rule(self):
+    def test_the_error_of_an_option_names_its_rule(self):
         for words, expected in ((["--rate", "0"], "--rate: is 0, but must be a whole number from 1"),
                                 (["--write", "--rate", "5"], "--write and --check take no other setting")):
             errors = io.StringIO()
@@ -370,7 +370,7 @@ class Command(unittest.TestCase):
                 program().arguments(words)
             self.assertIn(expected, errors.getvalue())
 
-    def test_one_scenario_is_shown_and_nothing_is_written(self):
+    def test_only_shows_one_scenario_and_writes_nothing(self):
         shown = io.StringIO()
         before = json.loads((HERE / "results/scale.json").read_text())
         with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(io.StringIO()):

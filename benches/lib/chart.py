@@ -1,4 +1,4 @@
-"""Bars of medians as SVG: text stays text, colours follow the reader's scheme, nothing is loaded from elsewhere."""
+"""Draws medians as bars in SVG: text stays text, colours follow the browser's light or dark scheme, and nothing is loaded."""
 from xml.sax.saxutils import escape
 
 WIDTH, LABEL, BAR_END, ROW, PANEL = 800, 330, 690, 22, 40
@@ -18,7 +18,7 @@ text { fill: #dbe4ee }
 
 
 def chart(result, figures):
-    """One panel a figure, each with a scale of its own that begins at 0; a line from min to max."""
+    """Returns the SVG: a panel for each figure, with a scale of its own from 0. A line on a bar reaches from min to max."""
     parts, y = [], 10
     for figure in figures:
         rows = [row for row in result["rows"] if row["figure"] == figure]

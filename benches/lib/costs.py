@@ -1,4 +1,4 @@
-"""Counts of runs, and the dollars of them."""
+"""Counts what AWS bills of runs, and computes the dollars."""
 import json
 import math
 import re
@@ -13,12 +13,12 @@ AGAINST = "exclusive-run"
 CONTAINER = "lockstep run"
 SECONDS = {"5 min": 300, "1 h": 3600, "24 h": 86_400}
 WAIT, SKIP = "an hour in the queue", "a skip"
-# What the other runs of the figures are without.
+# Runs whose counts are a difference: the figure of [runs] that has both runs, and the runs to subtract from it.
 PARTS = {SKIP: ("1 h and a skip", ("1 h",)), WAIT: ("1 h and 5 min after its turn", ("1 h", "5 min"))}
 RUNS = 1000
 TRANSITION, WRITES, READS = "state transition", "write request unit", "read request unit"
 CALLS = "Lambda request"
-# The step of each function whose duration was measured, by the beginning of the names in [runs].
+# The functions whose calls are billed. Their durations were measured.
 FUNCTIONS = ("acquire-lock", "heartbeat", "release-lock", "reaper")
 GOALS = [("dollars of 1,000 runs of 1 h", 0.42), ("state transitions of 1 h", 14), ("state transitions of 24 h", 118),
          ("history events of 24 h", 700)]
@@ -29,7 +29,7 @@ class CostError(Exception):
 
 
 class Report:
-    """All rows, and what they come from."""
+    """The rows of the report, and the counts and prices behind them."""
 
     def __init__(self):
         self.prices = tomllib.loads((ROOT / "benches/prices.toml").read_text())
@@ -52,7 +52,7 @@ class Report:
         self.note = self.describe()
 
     def of_workflow(self, way, run):
-        """What AWS bills for a run of [runs]: its own counts, and those of the steps that it takes."""
+        """Returns what AWS bills for a run of [runs]: the counts of the run itself, and those of its steps."""
         prefix = f"{way}, {run}: "
         counted = {name.removeprefix(prefix): count for name, count in self.runs.items() if name.startswith(prefix)}
         if not counted:
@@ -77,7 +77,7 @@ class Report:
         return counts
 
     def of_step(self, step):
-        """The requests and the units of one step; nothing for what is no step."""
+        """Returns the requests and the units of a step. They are empty for a name that is not a step."""
         prefix, counts = f"{step}: ", Counter()
         for name, count in self.steps.items():
             if name.startswith(prefix):
@@ -86,7 +86,7 @@ class Report:
         return counts
 
     def of_container(self):
-        """`lockstep run`: its renewals by the default of --lease, on the process's own clock."""
+        """Returns the counts of `lockstep run`, which renews its lease at the pace of the default --lease."""
         def sum_of(**steps):
             counts = Counter()
             for step, times in steps.items():
@@ -98,7 +98,7 @@ class Report:
         return runs | {WAIT: sum_of(queue=1, poll=polls_of_container(3600))}
 
     def dollars(self, counts):
-        """Dollars of 1,000 runs, by service. Every call is taken for a cold start."""
+        """Returns the dollars of 1,000 runs by service. Every call is billed as a cold start."""
         price = {name: price["dollars"] / price["per"] for name, price in self.prices["price"].items()}
         seconds = counts["Lambda ms, cold"] / 1000
         parts = {
@@ -133,21 +133,22 @@ class Report:
         per = self.prices["price"][TRANSITION]
         ends = 2 * RUNS * per["dollars"] / per["per"]
         paragraphs = [
-            f"""Dollars of 1,000 runs whose work succeeds, and what AWS bills of one. Not in it: the task, log lines, the sweep of the
-            stack (a call a minute, whatever runs), alarms, free tiers. A skip, and an hour in the queue, is what a second run
-            adds to the run that holds the lock: in the queue without its own work, and with the hand-over.""",
+            f"""Dollars of 1,000 runs whose work succeeds, and what AWS bills of one run. The task, log lines, the sweep of the stack
+            (one call a minute) and alarms are left out, and so are free tiers. The rows of a skip and of an hour in the queue show
+            what a second run adds while another run holds the lock. An hour in the queue includes the hand-over, but not the work.""",
             f"""Goals of exclusive-run: {"; ".join(goals)}. Of the {own[TRANSITION]} transitions of an hour {beats} are
-            heartbeats. Whether the start and the end of an execution are transitions too is not documented: they would add
+            heartbeats. AWS does not document whether the start and the end of an execution are transitions too: they would add
             {ends:g} dollars.""",
-            f"""exclusive-run and weave are executed on virtual time, and the requests of their steps are counted on DynamoDB Local;
-            tests hold all counts to benches/figures.toml. A sealed task token is taken to have {sealed_characters():,}
+            f"""exclusive-run and weave are executed on virtual time, and the requests of their steps are counted on DynamoDB Local.
+            Tests compare all counts with benches/figures.toml. A sealed task token is assumed to have {sealed_characters():,}
             characters, with which a heartbeat is {self.steps["renew: write units"]} write units. The work of weave is one Wait
-            state: without a task, the reaper gets no event. `lockstep run` renews every {beat_of_container():.1f} s, and asks
-            {polls_of_container(3600)} times in an hour in the queue, by arithmetic. The semaphore and fixed heartbeats are
-            constants of benches/rivals/cost.toml; the semaphore has no heartbeat and no queue.""",
-            f"""*Lambda ms* is that of `cold-start.json` or `warm-calls.json`, times {self.calls.factor:.1f} for the share of
-            a vCPU that {self.calls.megabytes} MB have, as if a call only computed; nothing was timed on AWS. Dollars take every
-            call for a cold start, on arm64."""]
+            state: without a task, the reaper gets no event. By calculation, `lockstep run` renews every
+            {beat_of_container():.1f} s, and asks {polls_of_container(3600)} times in an hour in the queue. The counts of the
+            semaphore and of fixed heartbeats are constants in benches/rivals/cost.toml. The semaphore has no heartbeat and no
+            queue.""",
+            f"""*Lambda ms* is the duration in `cold-start.json` or `warm-calls.json` times {self.calls.factor:.1f}: one vCPU is
+            {self.calls.factor:.1f} times the CPU of a function of {self.calls.megabytes} MB. This assumes that a call only
+            computes; nothing was timed on AWS. The dollars bill every call as a cold start, on arm64."""]
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
@@ -172,7 +173,7 @@ STEPS_OF_CONTAINER = {"acquire": "acquire a free lock", "renew": "renew", "relea
 
 
 def of_rival(rival):
-    """Counts of each run by constants: what a run costs, and what is added with time."""
+    """Returns the counts of each run from the rival's constants: those of a run, and those that grow with its time."""
     def after(seconds, more):
         counts = Counter(rival["run"])
         if more:
@@ -189,7 +190,7 @@ def of_rival(rival):
 
 
 def beat_of_container():
-    """Seconds between renewals: a third of the lease in the record, which is what --lease leaves of it."""
+    """Returns the seconds between renewals: a third of the lease in the record, which is --lease without DEAD_AFTER."""
     lease = found(r'value_name = "TIME", default_value = "(\d+)s", value_parser = parse::lease', ROOT / "cli/src/args/run.rs")
     skew, times = (found(pattern, ROOT / "core/src/domain/time.rs") for pattern in (
         r"CLOCK_SKEW: Seconds = Seconds::of\((\d+)\)", r"DEAD_AFTER: Seconds = Seconds::of\((\d+) \* CLOCK_SKEW"))
@@ -201,8 +202,11 @@ def sealed_characters():
 
 
 def polls_of_container(seconds):
-    """The requests of a wait: at first one in POLL_INTERVAL, then one in a share of the time waited, and within a quarter of the
-    lease. The jitter makes that an eighth shorter on average."""
+    """Returns the number of requests in a wait.
+
+    The interval between requests is the time waited divided by POLL_SHARE. It is at least POLL_INTERVAL, and at most
+    POLL_INTERVAL_MAX and a quarter of the lease. Jitter shortens it by an eighth on average.
+    """
     source = ROOT / "cli/src/lease/acquire.rs"
     first, most = (int(found(rf"const {name}: Duration = Duration::from_secs\((\d+)\)", source))
                    for name in ("POLL_INTERVAL", "POLL_INTERVAL_MAX"))
@@ -228,6 +232,6 @@ def medians(name, figure):
 
 
 def plural(what):
-    """The name of a count: `history event` → `history events`."""
+    """Returns the plural of a count's name: `history event` → `history events`."""
     head, comma, rest = what.partition(",")
     return f"{head}s{comma}{rest}".replace("request to the tables", "requests to the table").replace("mss", "ms")

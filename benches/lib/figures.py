@@ -1,4 +1,4 @@
-"""The committed figures of benches/figures.toml, as tests/src/figures.rs describes and checks them."""
+"""Reads, compares and writes the figures of benches/figures.toml. tests/src/figures.rs describes the file."""
 import os
 import re
 import tomllib
@@ -8,16 +8,16 @@ FILE = Path(__file__).resolve().parent.parent / "figures.toml"
 
 
 class FigureError(Exception):
-    """Figures that are not what was counted."""
+    """Counts that differ from the committed figures."""
 
 
 def read(section, path=FILE):
-    """Name → value of a section."""
+    """Returns the values of a section by their names."""
     return {name: figure["value"] for name, figure in _section(path, section).items()}
 
 
 def check(section, counted, path=FILE):
-    """Compares all figures of a section with `counted`, name → whole number; LOCKSTEP_FIGURES=accept writes them."""
+    """Compares all figures of a section with `counted`, whole numbers by name. LOCKSTEP_FIGURES=accept writes differences."""
     committed = _section(path, section)
     wrong = [f"  {name}: {_was(committed.get(name))}, counted {value}" for name, value in counted.items()
              if name not in committed or not _allows(committed[name], value)]

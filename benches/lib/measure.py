@@ -1,4 +1,4 @@
-"""The measurements. Every round goes through all subjects, so that a busy minute strikes all of them alike."""
+"""The measurements. Every round measures all subjects, so that a busy minute of the machine slows down all of them."""
 import statistics
 import subprocess
 import zipfile
@@ -15,7 +15,7 @@ RELAXED = "first answer, under the quota after a free init"
 
 
 def start_once(samples, subject):
-    """From the spawn to the first answer."""
+    """Measures one process from its spawn to its first answer."""
     event = subject.event()
     with subject.start() as process:
         wall, cpu = process.ready()
@@ -28,11 +28,11 @@ def start_once(samples, subject):
 
 
 def starts(subjects, world, rounds, progress):
-    """Cold starts of all functions and rivals."""
+    """Measures cold starts of all functions and rivals."""
     samples, order = Samples(), [subjects[name] for name in [*FUNCTIONS, *RIVALS]]
     order += [subjects.trusting(name, "SSL_CERT_FILE is the bundle", world.bundle) for name in ("acquire-lock", BARE)]
     order.append(subjects.trusting(BARE, "SSL_CERT_FILE has six roots", world.roots))
-    start_each(Samples(), order)  # files into the page cache, code of the table's engine compiled
+    start_each(Samples(), order)  # not recorded: fills the page cache, and lets DynamoDB Local compile its code
     for number in range(rounds):
         progress(f"cold start, round {number + 1} of {rounds}")
         start_each(samples, order)
@@ -45,12 +45,12 @@ def start_each(samples, order):
 
 
 def first_quota(quota):
-    """For the child, between fork and exec."""
+    """Returns a function that puts the child under the quota between fork and exec."""
     return lambda: quota.hold(0)
 
 
 def throttled(subjects, rounds, progress):
-    """Acquire under the CPU of 128 MB; None where no control group can be made."""
+    """Measures an acquire with the CPU of 128 MB. Returns None if no control group can be made."""
     quota = Quota()
     if not quota.available:
         return None
@@ -78,7 +78,7 @@ def throttle_once(samples, subject, quota):
 
 
 def warm(subjects, rounds, progress):
-    """Fresh processes, and 200 calls of each: (samples of calls, samples of memory)."""
+    """Makes 200 calls of each subject in a new process. Returns the samples of calls and those of memory."""
     calls, memory = Samples(), Samples()
     for number in range(rounds):
         progress(f"warm calls, round {number + 1} of {rounds}")
@@ -106,7 +106,7 @@ def warm_once(calls, memory, subject):
 
 
 def sizes(samples):
-    """Zip, binary and linked crates of each Rust function; view has those of operate."""
+    """Adds the sizes of zip and binary and the number of linked crates for each Rust function. view has the zip of operate."""
     for name in [*FUNCTIONS[:-1], BARE]:
         source = archive(name)
         samples.add("zip", name, "MB", round(source.stat().st_size / 1e6, 3))
@@ -124,12 +124,12 @@ def linked_crates(name):
 
 
 def cost(samples, rival, figure=CPU):
-    """How many times the cost of acquire-lock a rival has."""
+    """Returns the cost of a rival divided by that of acquire-lock."""
     return samples.median(figure, rival) / samples.median(figure, "acquire-lock")
 
 
 def times(samples, figure=CPU):
-    """A sentence that compares with Python and Node."""
+    """Returns a sentence that compares Python and Node with acquire-lock."""
     python, node = cost(samples, PYTHON, figure), cost(samples, NODE, figure)
     return f"Of *{figure}* Python takes {python:.1f} times as much as acquire-lock, Node {node:.1f} times."
 

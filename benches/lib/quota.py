@@ -1,16 +1,16 @@
-"""The CPU that Lambda gives a function of 128 MB, as a quota of a control group."""
+"""Limits processes to the CPU that Lambda gives a function of 128 MB, by the quota of a control group."""
 import os
 from pathlib import Path
 
 PERIOD_US = 20_000
-# A function of 1,769 MB has one CPU; shares are in proportion
+# A function of 1,769 MB has one CPU, and others have a share in proportion to their memory
 # (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
 SHARE = 128 / 1769
 GROUPS = [Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")]
 
 
 class Quota:
-    """A group of its own below the machine's root group; `available` is false where none can be made."""
+    """A new control group below the machine's root group. `available` is false if none can be made."""
 
     def __init__(self):
         self.group = None

@@ -1,4 +1,4 @@
-"""Samples to the rows of a file of results."""
+"""Turns samples into the rows of a file of results."""
 import json
 import os
 import platform
@@ -11,7 +11,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 class Samples:
-    """Figure and subject → values, in the order in which they first came."""
+    """Values by figure and subject, in the order in which each pair was first added."""
 
     def __init__(self):
         self.values, self.units = defaultdict(list), {}
@@ -24,7 +24,7 @@ class Samples:
         return statistics.median(self.values[figure, subject])
 
     def rows(self, against=None):
-        """A row a figure and subject, all subjects of a figure together."""
+        """Returns a row for each figure and subject, with all subjects of a figure together."""
         figures = list(dict.fromkeys(figure for figure, _ in self.values))
         return [self._row(figure, subject, against) for figure in figures
                 for of, subject in self.values if of == figure]
@@ -42,7 +42,7 @@ class Samples:
 
 
 def rounded(value):
-    """Three digits that mean something, and whole numbers as they are."""
+    """Rounds to three significant digits. Whole numbers stay as they are."""
     if isinstance(value, int):
         return value
     return float(f"{value:.3g}") if abs(value) < 100 else round(value)

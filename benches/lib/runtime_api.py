@@ -1,6 +1,6 @@
-"""A Lambda Runtime API for one function process, and the process beside it.
+"""A Lambda Runtime API for the process of one function, and that process.
 
-Times are taken where a request has been read in full; CPU is the process's own clock, which counts all its
+A time is taken when a request of the process has been read completely. CPU is the process's own clock, which counts all its
 threads in nanoseconds."""
 import json
 import queue
@@ -19,11 +19,11 @@ ARN = "arn:aws:lambda:eu-west-1:000000000000:function:bench"
 
 
 class BenchError(Exception):
-    """Something that a figure needs did not happen."""
+    """The reason why a figure cannot be measured."""
 
 
 class RuntimeApi:
-    """Hands out events, and takes the answers."""
+    """Hands out events, and receives the answers."""
 
     def __init__(self):
         self.asked, self.answered, self.events = queue.SimpleQueue(), queue.SimpleQueue(), queue.SimpleQueue()
@@ -104,7 +104,7 @@ def _body(stream, headers):
 
 
 class Process:
-    """One environment of a function. Wall is in ms from the spawn, CPU in ms of the process."""
+    """One environment of a function. Wall time is in ms since the spawn, CPU time in ms of the process."""
 
     def __init__(self, name, command, environment, before_exec=None):
         self.name, self.api = name, RuntimeApi()
@@ -133,12 +133,12 @@ class Process:
         raise BenchError(f"{self.name} had not {what} after {seconds} s")
 
     def ready(self, seconds=60):
-        """Waits until the process asks for an event: (wall, CPU) at that moment."""
+        """Waits until the process asks for an event. Returns (wall, CPU) at that moment."""
         wall, cpu = self._take(self.api.asked, "asked for an event", seconds)
         return (wall - self.begin) * 1000, cpu * 1000
 
     def invoke(self, event, seconds=60):
-        """Hands out one event to a process that is ready: (wall of the call, CPU so far, answer)."""
+        """Hands out one event to a process that is ready. Returns (wall time of the call, CPU until now, answer)."""
         handed = time.perf_counter()
         self.api.events.put(json.dumps(event).encode())
         (wall, cpu), good, body = self._take(self.api.answered, "answered", seconds)

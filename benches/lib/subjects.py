@@ -1,4 +1,4 @@
-"""What is measured: each function as it is packaged, and the rivals, each with an event that it can answer."""
+"""The subjects of the measurements: the packaged functions and the rivals, each with an event that it can answer."""
 import itertools
 import os
 import shutil
@@ -18,7 +18,7 @@ WIDGET = {"widgetContext": {"theme": "light", "forms": {"all": {}}}}
 
 @dataclass
 class Subject:
-    """A command with its variables, and its next event."""
+    """A command, its environment variables, and the function that makes its next event."""
     name: str
     command: list
     environment: dict
@@ -29,7 +29,7 @@ class Subject:
 
 
 def archive(name):
-    """The zip of a function, as it is uploaded; view is operate in another role."""
+    """Returns the path of a function's zip as it is uploaded. view has the zip of operate."""
     if name == BARE:
         return ROOT / "target/rivals/bare-lambda/bootstrap.zip"
     return ROOT / "target/lambda" / {"view": "operate"}.get(name, name) / "bootstrap.zip"
@@ -48,7 +48,7 @@ def bootstrap(name, folder):
 
 
 class Subjects:
-    """All subjects of one run. An acquire-lock and a release-lock that run along prepare their locks."""
+    """All subjects of one run. Further processes of acquire-lock and release-lock prepare the locks of their events."""
 
     def __init__(self, world):
         self.world, self.numbers = world, itertools.count()
@@ -71,7 +71,7 @@ class Subjects:
         return self.by_name[name]
 
     def trusting(self, name, what, path):
-        """A subject that reads its roots from one file."""
+        """Returns a subject that reads its root certificates from one file."""
         known = self.by_name[name]
         return Subject(f"{name}, {what}", known.command, known.environment | {"SSL_CERT_FILE": str(path)}, known.event)
 
@@ -90,8 +90,8 @@ class Subjects:
             "operate": lambda: {"act": "list"},
             "view": lambda: WIDGET,
         }
-        # At AWS's own endpoints a function trusts its compiled-in roots, but not at those of a variable: it reads
-        # the same ones from a file here, and the proxy's.
+        # A function trusts its compiled-in root certificates at AWS's own endpoints only. Here a variable sets the endpoint, so
+        # the function reads the same roots, and the root of the proxy, from a file.
         trust = {"SSL_CERT_FILE": str(self.world.roots)}
         environment = self.world.environment(table, **trust, **role)
         return Subject(name, [str(bootstrap(name, self.world.folder))], environment, events[name])
@@ -109,18 +109,18 @@ class Subjects:
         return Subject(name, command, self.world.environment(table, **more), lambda: self._request("rival"))
 
     def _granted(self, of):
-        """A grant in the table of another function."""
+        """Acquires a new lock in the table of the subject `of`, and returns the grant."""
         return self._call("acquire-lock", of, self._request(of))["grant"]
 
     def _free(self):
-        """The request for a lock that has been held before, as most have."""
+        """Returns the request for a free lock that was held before, as most locks were."""
         request = self._request("acquire")
         grant = self._call("acquire-lock", "acquire-lock", request)["grant"]
         self._call("release-lock", "acquire-lock", {"grant": grant, "outcome": "succeeded"})
         return request
 
     def _call(self, function, of, event):
-        """The answer of a function in the table of another."""
+        """Calls a function on the table of the subject `of`, and returns the answer."""
         if (function, of) not in self.beside:
             process = Process(function, self.by_name[function].command, self.by_name[of].environment).__enter__()
             process.ready()

@@ -1,6 +1,6 @@
-"""Ends TLS in front of an HTTP server: tls_proxy.py CERTIFICATE KEY HOST:PORT
+"""Terminates TLS in front of an HTTP server: tls_proxy.py CERTIFICATE KEY HOST:PORT
 
-Prints its port on 127.0.0.1. One thread a connection, so that no client waits for another one."""
+Prints its port on 127.0.0.1. Each connection has a thread, so no client waits for another one."""
 import select
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""What a function meets: the tables, TLS in front of every endpoint, and the trust store of a deployed function."""
+"""The surroundings of a measured function: tables, TLS in front of every endpoint, and the trust store."""
 import ctypes
 import http.client
 import json
@@ -22,7 +22,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 
 
 class World:
-    """Endpoints with TLS, and the files that make clients trust them. Made inside `tests/checks/with-stack`."""
+    """Endpoints with TLS, and the files that make clients trust them. Needs the environment of `tests/checks/with-stack`."""
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="lockstep-bench."))
@@ -42,7 +42,7 @@ class World:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _certificates(self):
-        """A root and a leaf with RSA keys of 2,048 bits, as AWS's endpoints have them."""
+        """Makes a root certificate and a leaf certificate with RSA keys of 2,048 bits, as AWS's endpoints have them."""
         def run(*words):
             subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True, cwd=self.folder)
 
@@ -64,7 +64,7 @@ class World:
         return f"https://localhost:{proxy.stdout.readline().strip()}"
 
     def _trust_in_system(self):
-        """Puts the root into the system's bundle, in this mount namespace. False where that is not allowed."""
+        """Mounts a bundle that has the root over the system's bundle, in this mount namespace. Returns False if not allowed."""
         libc = ctypes.CDLL(None, use_errno=True)
         if not SYSTEM_BUNDLE.exists() or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
             return False
@@ -85,7 +85,7 @@ class World:
         return name
 
     def execution(self):
-        """A running execution, for check-running-executions: its ARN."""
+        """Starts an execution for check-running-executions, and returns its ARN."""
         trust = {"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}, "Action": "sts:AssumeRole"}
         role = {"Action": "CreateRole", "Version": "2010-05-08", "RoleName": "bench",
                 "AssumeRolePolicyDocument": json.dumps({"Statement": [trust]})}
@@ -115,7 +115,7 @@ class World:
         return text
 
     def environment(self, table, **more):
-        """The variables that Lambda gives a function, with endpoints beside them."""
+        """Returns the variables that Lambda sets for a function, and those of the endpoints."""
         return {
             "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "en_US.UTF-8", "TZ": ":UTC",
             "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "test",

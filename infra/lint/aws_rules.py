@@ -95,7 +95,7 @@ class BoundedPattern(CloudFormationLintRule):
             start = ["Resources", name, "Properties", "EventPattern"]
             for path, node in nodes(properties.get("EventPattern", {}), start):
                 if isinstance(node, dict) and "Fn::Split" in node:
-                    message = "a list of any length outgrows the 2,048 characters of a pattern: match something else"
+                    message = "a list of any length can exceed the 2,048 characters of a pattern: match something else"
                     found.append(RuleMatch(path, message))
         return found
 
@@ -112,7 +112,7 @@ class BoundedList(CloudFormationLintRule):
         split = {value["Ref"] for path, node in nodes(cfn.template.get("Resources", {}), [])
                  if "PolicyDocument" in path and isinstance(node, dict) and "Fn::Split" in node
                  for _, value in nodes(node, []) if isinstance(value, dict) and "Ref" in value}
-        message = "a full list has to keep its policies below their quotas: give it a MaxLength"
+        message = "the list goes into a policy, which has a quota: give the list a MaxLength"
         return [RuleMatch(["Parameters", name], message) for name in sorted(split & set(parameters))
                 if "MaxLength" not in parameters[name]]
 

@@ -114,7 +114,7 @@ class LeastPrivilege(CloudFormationLintRule):
                 for key, message in complaints(node):
                     found.append(RuleMatch(path + [key], message))
             if node.get("Type") in WITH_ROLE and "Role" not in node.get("Properties", {}):
-                message = "the role that SAM makes up may write to every log group: write one"
+                message = "the role that SAM generates may write to every log group: write a role"
                 found.append(RuleMatch(path + ["Type"], message))
             policies = node.get("ManagedPolicyArns", [])
             known = cfn.template.get("Resources", {})

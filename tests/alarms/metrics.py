@@ -1,7 +1,7 @@
-"""Metric data, as CloudWatch would have them, and alarms that are judged by them.
+"""Makes metric data as CloudWatch does, and evaluates alarms on these data.
 
-The emulator keeps no metrics of log lines, so they are read here as CloudWatch reads them: lines in the embedded metric
-format, and the metric filters of the stack. AWS's own metrics are made by the faults, see AWS_METRICS.
+The emulator makes no metrics of log lines. So this module reads the lines in the embedded metric format, and applies the metric
+filters of the stack. The faults of prove.py make the metrics that AWS itself counts: AWS_METRICS.
 """
 import json
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from probes.support import client
 
-# What AWS counts by itself, with the dimensions that it documents: the emulator counts none of it.
+# The metrics that AWS counts and the emulator does not, with their documented dimensions.
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html
@@ -29,7 +29,7 @@ STATISTICS = {"Sum": sum, "Maximum": max}
 
 @dataclass(frozen=True)
 class Datum:
-    """One value of a metric, and where it was seen."""
+    """One value of a metric, and its source."""
     namespace: str
     name: str
     dimensions: tuple
@@ -42,21 +42,21 @@ def datum(namespace, name, dimensions, value, origin):
 
 
 def aws(namespace, name, dimensions, value, origin):
-    """A value that AWS would count. The mock refuses a metric or a dimension that AWS does not have."""
+    """Returns a value that AWS would count. Fails for a metric or a dimension that AWS does not have."""
     known = AWS_METRICS[namespace, name]
     assert set(dimensions) in known, f"{namespace} {name} has the dimensions {known}, not {set(dimensions)}"
     return datum(namespace, name, dimensions, value, f"mock of AWS: {origin}")
 
 
 def lines(group, since):
-    """What a log group has got since a time in milliseconds."""
+    """Returns the lines that a log group received since a time in milliseconds."""
     pages = client("logs").get_paginator("filter_log_events").paginate(logGroupName=group)
     events = [event for page in pages for event in page["events"] if event["timestamp"] >= since]
     return [event["message"] for event in events]
 
 
 def log_groups():
-    """The log groups of the functions and of the events."""
+    """Returns the names of the log groups of the functions and of the events."""
     found = client("logs").describe_log_groups()["logGroups"]
     return [one["logGroupName"] for one in found if one["logGroupName"].startswith("/aws/")]
 
@@ -70,7 +70,7 @@ def parsed(line):
 
 
 def embedded(since):
-    """The values of lines in the embedded metric format."""
+    """Yields the values of lines in the embedded metric format."""
     for group in log_groups():
         for line in map(parsed, lines(group, since)):
             for directive in line.get("_aws", {}).get("CloudWatchMetrics", []):
@@ -81,7 +81,7 @@ def embedded(since):
 
 
 def matches(pattern, line):
-    """Whether a line matches the pattern of a metric filter: alternatives of terms, or of fields of JSON.
+    """Returns whether a line matches the pattern of a metric filter. Knows alternatives of terms, and of fields of JSON.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html
     """
@@ -96,9 +96,9 @@ def matches(pattern, line):
 
 
 def filtered(since, more=None, mentioning=""):
-    """The values that the metric filters of the stack make of log lines that mention a text.
+    """Yields the values that the metric filters of the stack extract from log lines that contain `mentioning`.
 
-    `more` are lines of AWS, by log group.
+    `more` has lines by log group that AWS would write in addition.
     """
     for one in client("logs").describe_metric_filters()["metricFilters"]:
         group = one["logGroupName"]
@@ -113,14 +113,14 @@ def filtered(since, more=None, mentioning=""):
 
 
 def of(alarm, data):
-    """The data that an alarm watches."""
+    """Returns the data that an alarm watches."""
     dimensions = tuple(sorted((one["Name"], one["Value"]) for one in alarm["Dimensions"]))
     key = (alarm["Namespace"], alarm["MetricName"], dimensions)
     return [one for one in data if (one.namespace, one.name, one.dimensions) == key]
 
 
 def raised(alarm, data):
-    """Whether a period with these data breaches, as the alarm defines it."""
+    """Returns whether a period with these data breaches the alarm's threshold."""
     own = of(alarm, data)
     if not own:
         return alarm["TreatMissingData"] == "breaching"

@@ -1,8 +1,8 @@
-"""Each alarm of the deployed stack is raised by the fault that it is for, and not by what happens on a quiet day.
+"""Checks that each alarm of the deployed stack is raised by its fault, and not on a quiet day.
 
-The alarms are those that CloudWatch has. A fault leads to lines in log groups or, where AWS itself counts, to a mock of
-the figure that says so; the data are held to the alarm's namespace, name, dimensions, statistic and threshold. An alarm
-without a fault here is an error. The deliveries are checked too: each event in the log group, the messages in the topic.
+Causes each fault, which writes lines into log groups. Metrics that AWS itself counts are mocked. Then compares the data with the
+namespace, name, dimensions, statistic and threshold of the alarms that CloudWatch has. An alarm without a fault is an error.
+Also checks that the log group has all kinds of events, and that the topics have the messages.
 """
 import json
 import os
@@ -17,7 +17,7 @@ STACK = "lockstep"
 
 
 def stack_resources():
-    """The names of the resources of the stack by their logical ids, and the types."""
+    """Returns the physical ids of the stack's resources by their logical ids."""
     found = client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     return {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
 
@@ -33,7 +33,7 @@ def order(request):
 
 
 def invoke(function, request):
-    """The response of a function, or its error."""
+    """Calls a function, and returns its response or its error."""
     answer = client("lambda").invoke(FunctionName=NAMES[function], Payload=json.dumps(request))
     return json.loads(answer["Payload"].read())
 
@@ -47,7 +47,7 @@ def acquire(lock, name="a", account="000000000000", **fields):
 
 
 def refused(answer, name):
-    assert answer.get("errorType") == name, f"{name} is not the answer: {answer}"
+    assert answer.get("errorType") == name, f"expected the error {name}, not {answer}"
 
 
 def sweep():
@@ -59,7 +59,7 @@ def reaper_lines(since, text):
 
 
 class Faults:
-    """The faults. Each is produced once, and tells what AWS would count by itself."""
+    """The faults. Each method that FAULTS names causes one, and records what AWS would count or log."""
 
     def __init__(self):
         self.aws, self.log_lines = [], {}
@@ -68,7 +68,7 @@ class Faults:
         self.aws.append(metrics.aws(namespace, name, dimensions, value, origin))
 
     def table_away(self):
-        """The reaper cannot read the table: the sweep fails, three attempts each, and is a dead letter then."""
+        """The reaper cannot read the table, so all three attempts of the sweep fail, and its event becomes a dead letter."""
         reaper = {"FunctionName": NAMES["ReaperFunction"]}
         order({"habit": "table-away", "with": "fail", "seconds": 120, "function": NAMES["ReaperFunction"]})
         time.sleep(2)  # A sweep that the schedule has just started may still finish.
@@ -77,7 +77,7 @@ class Faults:
         failed = wait_for(lambda: enough(reaper_lines(since, '"invocation_failed"'), 3), "three failed attempts", 60)
         letters = wait_for(self.dead_letters, "a dead letter of the reaper", 40)
         order({"habit": "table-away", "off": True})
-        assert not reaper_lines(since, '"SweepFinished"'), "a sweep finished all the same"
+        assert not reaper_lines(since, '"SweepFinished"'), "a sweep finished without the table"
         for _ in failed:
             self.count("AWS/Lambda", "Errors", reaper, 1, "a failed invocation in the log of the reaper")
         self.count("AWS/SQS", "ApproximateNumberOfMessagesVisible", {"QueueName": NAMES["RecoveryDeadLetters"].rpartition("/")[2]},
@@ -89,7 +89,7 @@ class Faults:
         return int(found["Attributes"][name])
 
     def throttled(self):
-        """Lambda refuses the reaper, DynamoDB the functions."""
+        """Lambda throttles the reaper, and DynamoDB throttles the functions."""
         order({"fail": NAMES["ReaperFunction"], "with": "throttle", "times": 1})
         sweep()
         wait_for(lambda: [one for one in order_status() if one["fault"] == "fail"], "a refused call of the reaper", 20)
@@ -99,7 +99,7 @@ class Faults:
         order({"habit": "table-away", "off": True})
         fired = [one for one in order_status() if one["fault"] == "table-away"]
         assert fired, "no request to the table was throttled"
-        # The emulator says that requests were throttled. On AWS as many as the alarm asks for are within its period.
+        # The emulator shows only that requests were throttled. The mocked count is as high as the alarm requires.
         table = {"TableName": NAMES["LockTable"]}
         for name in ("ReadThrottleEvents", "WriteThrottleEvents"):
             self.count("AWS/DynamoDB", name, table, 10, f"{len(fired)} throttled requests on order")
@@ -107,7 +107,7 @@ class Faults:
                    "throttled requests on order")
 
     def unreadable(self):
-        """An item that no version wrote: the sweep cannot check its lock, and acquire-lock fails for good."""
+        """An item has a value that no version writes, so the sweep cannot check the lock, and acquire-lock fails."""
         lock, table = unique("corrupt"), client("dynamodb")
         refused_before = acquire(lock)
         assert refused_before["status"] == "granted", refused_before
@@ -123,7 +123,7 @@ class Faults:
         table.delete_item(TableName=NAMES["LockTable"], Key=key)
 
     def crashed(self):
-        """The process of acquire-lock is killed three times. The emulator writes no line of Lambda's about it."""
+        """The process of acquire-lock is killed three times. The lines that Lambda would write are mocked."""
         for _ in range(3):
             lock = unique("crash")
             order({"kill": NAMES["AcquireLockFunction"], "after": "write", "mentioning": lock})
@@ -133,7 +133,7 @@ class Faults:
         self.log_lines["/aws/lambda/lockstep-acquire-lock"] = [line] * 3
 
     def events(self):
-        """One event of each kind that has an alarm, by calls of the functions."""
+        """Calls of the functions cause one event of each kind that has an alarm."""
         full, frozen, missing = unique("full"), unique("frozen"), unique("missing")
         acquire(missing, account="111111111111", leaseSeconds=3, heartbeatSeconds=1)
         grant = acquire(frozen, maxRunSeconds=1, stalePolicy="hold")["grant"]
@@ -143,21 +143,21 @@ class Faults:
         lost = {"lock": full, "holder": holder("z"), "token": 5}
         refused(invoke("HeartbeatFunction", {"grant": lost}), "Lockstep.LeaseLost")
         self.missing()
-        time.sleep(6)  # the lease of three seconds, and the time after which a silent holder is dead
+        time.sleep(6)  # the lease of three seconds, and the time until a silent holder counts as dead
         acquire(missing, "b")
         invoke("HeartbeatFunction", {"grant": grant})
         refused(acquire(frozen, "b"), "Lockstep.LockFrozen")
 
 
     def skipped(self):
-        """As many runs find their lock held as the stack was deployed with."""
+        """As many runs are skipped as the stack's parameter SkippedRunsPerHour says."""
         lock = unique("skipped")
         acquire(lock)
         for name in ("b", "c", "d"):
             assert acquire(lock, name, overlap="skip")["status"] == "skipped"
 
     def missing(self):
-        """A success was expected within a minute. The record is made ten minutes older than it is."""
+        """A success is missing: it was expected within a minute, and the test makes the record ten minutes older."""
         lock = unique("nightly")
         grant = acquire(lock, expectEverySeconds=60)["grant"]
         invoke("ReleaseLockFunction", {"grant": grant, "outcome": "succeeded"})
@@ -185,7 +185,7 @@ def order_status():
 
 
 def quiet_day():
-    """The lock of a run, an answer that Lambda counts as an error, and a sweep: what must raise no alarm."""
+    """Does what must raise no alarm: a run, an answer that Lambda counts as an error, and a sweep."""
     lock = unique("quiet")
     grant = acquire(lock)["grant"]
     refused(acquire(lock, "b", overlap="fail"), "Lockstep.LockHeld")
@@ -210,7 +210,7 @@ FAULTS = {
 
 
 def subscriber(topic):
-    """A queue that receives what the topic gets."""
+    """Creates a queue that receives the messages of a topic, and returns its URL."""
     url = queue()
     allow = {"Version": "2012-10-17", "Statement": [{
         "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
@@ -228,7 +228,7 @@ def messages(url):
 
 
 def judged(identity, alarm, quiet, data):
-    """What is wrong with an alarm, and the line to print of it."""
+    """Yields what is wrong with an alarm, or prints its line if nothing is."""
     seen = metrics.of(alarm, data)
     origin = seen[0].origin if seen else "no data"
     line = f"{identity}: {alarm['Namespace']} {alarm['MetricName']}: {len(seen)} data ({origin})"
@@ -243,13 +243,13 @@ def judged(identity, alarm, quiet, data):
 
 
 def wrong_deliveries(box, mails, since):
-    """The log group has all events, those that call for no action too; the topics have the messages, as JSON and as mails."""
+    """Yields each event that the log group lacks, also of kinds that call for no action, and each message that a topic lacks."""
     kinds = {metrics.parsed(line).get("detail-type") for line in metrics.lines(NAMES["EventLogGroup"], since)}
     for kind in ("Lockstep Queue Full", "Lockstep Run Skipped"):
         if kind not in kinds:
             yield f"the log group of events has no {kind}: {kinds}"
     if "Lockstep Queue Full" not in "\n".join(messages(box)):
-        yield "the topic has got no message about a full queue"
+        yield "the topic of alarms has no message about a full queue"
     if not any(mail.startswith("Lockstep Queue Full: ") for mail in messages(mails)):
         yield "there is no mail about a full queue"
 
@@ -264,7 +264,7 @@ def main():
     order(None)
     box, mails, since = subscriber(NAMES["AlarmTopic"]), subscriber(NAMES["MailTopic"]), int(time.time() * 1000)
     lock = quiet_day()
-    # Other tests may have left locks behind that the sweep finds.
+    # Counts only lines about this lock: other tests may have left locks that the sweep finds.
     quiet = [*metrics.embedded(since), *metrics.filtered(since, mentioning=lock)]
     for fault in dict.fromkeys(FAULTS.values()):
         faults, began = Faults(), int(time.time() * 1000)

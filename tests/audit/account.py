@@ -1,4 +1,4 @@
-"""An account with a past: state machines whose runs overlap, double or keep apart, in the local stack."""
+"""Creates state machines with past runs in the local stack: runs that overlap, start twice, or keep apart."""
 import concurrent.futures
 import json
 import os
@@ -10,13 +10,20 @@ from probes.support import client, role
 
 DAY = 86_400_000
 PASS = {"StartAt": "Work", "States": {"Work": {"Type": "Pass", "End": True}}}
-# Executions in one order to the stack.
+# Executions in one request to the stack.
 CHUNK = 5_000
 
 
 def runs_of(dice, kind, count, until):
-    """Runs of 29 days as (start, stop, status), in milliseconds: by kind they keep apart, outlast their interval at times or
-    always, come twice, or come by chance."""
+    """Returns the runs of 29 days as (start, stop, status), in milliseconds.
+
+    The kinds of runs:
+    apart       each ends before the next one starts
+    at times    5 % of the runs outlast their interval
+    always      all runs outlast their interval
+    twice       3 % of the runs are started twice within a second
+    by chance   the times of the starts are random
+    """
     since = until - 29 * DAY
     step = (until - since) // count
     runs = []
@@ -37,7 +44,7 @@ def runs_of(dice, kind, count, until):
 
 
 def make(plan, until, seed=1):
-    """Create the state machines of the plan, (name, kind, runs, schedule or None), with their runs; returns the runs by name."""
+    """Creates the state machines of the plan, (name, kind, runs, schedule or None), with their runs. Returns the runs by name."""
     dice = random.Random(seed)
     made = {name: runs_of(dice, kind, count, until) for name, kind, count, _ in plan}
     role()
@@ -56,7 +63,7 @@ def put(name, runs, schedule):
 
 
 def past(arn, runs):
-    """Put runs, (start, stop, status) in milliseconds, into the past of a state machine."""
+    """Adds past runs, (start, stop, status) in milliseconds, to a state machine."""
     for first in range(0, len(runs), CHUNK):
         part = runs[first:first + CHUNK]
         order = {"stateMachineArn": arn, "executions": [

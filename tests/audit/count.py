@@ -1,12 +1,12 @@
-"""The figures of an audit, counted another way: with sorted lists of starts and ends."""
+"""Computes the figures of an audit independently of its code, from sorted lists of starts and ends."""
 import bisect
 
 
 def figures(runs):
-    """Of runs as (start, stop, status), sorted, each longer than nothing."""
+    """Returns the figures of runs, (start, stop, status), which are sorted and end after their start."""
     starts, ends = [run[0] for run in runs], sorted(run[1] for run in runs)
     lengths = sorted(stop - start for start, stop, _ in runs)
-    # Those that started before and have not ended are those that a run meets.
+    # A run overlaps if it starts while an earlier run has not ended.
     met = sum(n > bisect.bisect_right(ends, start) for n, start in enumerate(starts))
     shared = most = 0
     moments = sorted(set(starts) | set(ends))
@@ -47,7 +47,7 @@ def queue(runs):
 
 
 def reported(machine):
-    """The same figures of a state machine in the report."""
+    """Returns the same figures from the report of a state machine."""
     def millis(seconds):
         return round(seconds * 1000)
     overlaps, replay, durations = machine["overlaps"], machine["replay"], machine["durations"]

@@ -1,4 +1,4 @@
-"""The account that docs/audit.md shows: five batches, and what an audit says of them."""
+"""Creates the account that docs/audit.md shows, with five batches, and audits it."""
 import pathlib
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from stackctl.settings import ROOT, architecture
 
 COMMAND = ROOT / "target" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/debug/lockstep"
 PAGE = ROOT / "docs" / "audit.md"
-# Around the report on the page.
+# The lines of the page around the report.
 BEGIN, END = "<!-- report -->\n", "<!-- end -->\n"
 PLAN = [
     ("hourly-report", "at times", 29 * 24, "cron(0 * * * ? *)"),

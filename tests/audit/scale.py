@@ -1,4 +1,4 @@
-"""An audit of an account with 100,000 executions: its figures, its requests and its time."""
+"""Audits an account with 100,000 executions, and checks the figures and the number of requests."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ KINDS = ["apart", "at times", "apart", "twice", "by chance", "apart", "always", 
 
 
 def plan():
-    """200 state machines with 100,000 runs: one of 30,000, nine of 5,000, and the rest small."""
+    """Yields 200 state machines with 100,000 runs: one has 30,000, nine have 5,000, and the rest are small."""
     sizes = [30_000] + [5_000] * 9 + [130] * 189 + [430]
     for n, size in enumerate(sizes):
         minutes = 30 * 24 * 60 // size
@@ -40,12 +40,12 @@ def timed(*flags):
 
 
 def pages(state):
-    """Pages in the state: all lines but the first."""
+    """Returns the number of pages in the state file: all lines but the first."""
     return max(state.read_text().count("\n") - 1, 0) if state.exists() else 0
 
 
 def interrupted(state, after):
-    """Start an audit, and interrupt it once it has so many pages; returns how many it left behind."""
+    """Starts an audit, and interrupts it once its state has `after` pages. Returns the number of pages in the state."""
     process = subprocess.Popen(audit("--rate", 50, "--state", state), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 300
     while pages(state) < after:
@@ -58,7 +58,7 @@ def interrupted(state, after):
 
 
 def compared(report, made):
-    """The number of state machines, after a comparison of each figure."""
+    """Checks each figure of the report, and returns the number of state machines."""
     audited = {machine["name"]: machine for machine in report["stateMachines"]}
     assert audited.keys() == made.keys(), f"{len(audited)} audited, {len(made)} made"
     for name, runs in made.items():
@@ -84,11 +84,11 @@ def main():
     report, took, _ = timed("--rate", 50, "--state", state)
     compared(report, made)
     asked = pages(state) - left
-    assert report["requests"] == asked, f"{report['requests']} requests for {asked} pages that were missing"
+    assert report["requests"] == asked, f"{report['requests']} requests for {asked} missing pages"
     print(f"audit-scale: interrupted with {left} pages, resumed with {report['requests']} requests in {took:.0f} s, the same figures")
     report, took, _ = timed("--state", state)
     assert report["requests"] == 0
-    print(f"audit-scale: again from the state in {took:.1f} s without a request")
+    print(f"audit-scale: a third audit from the state in {took:.1f} s without a request")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The example of infra/cdk, deployed by the CDK: its batch and its workflow never overlap with themselves."""
+"""Deploys the example of infra/cdk by the CDK, and checks that neither its batch nor its workflow overlaps with itself."""
 import json
 import os
 import subprocess
@@ -17,7 +17,7 @@ COMMAND = ROOT / "target" / f"{'aarch64' if architecture() == 'arm64' else 'x86_
 
 
 def cdk(*arguments, folder=CDK):
-    """Output of a command of the CDK, which fails with what it wrote."""
+    """Runs a command of the CDK, and returns its output. Exits with the output if the command fails."""
     command = [CDK / "node_modules" / ".bin" / "cdk", *arguments]
     environment = {**os.environ, "CDK_DISABLE_CLI_TELEMETRY": "true", "CI": "true"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -27,9 +27,9 @@ def cdk(*arguments, folder=CDK):
 
 
 def deploy(folder):
-    # In a folder without cdk.json, so that no app is synthesized.
+    # Runs in a folder without cdk.json, so that the CDK synthesizes no app.
     template = yaml.safe_load(cdk("bootstrap", "--show-template", folder=folder))
-    # It denies requests without TLS, and the emulator has none.
+    # The policy denies requests without TLS, and the emulator has no TLS.
     del template["Resources"]["StagingBucketPolicy"]
     path = Path(folder) / "bootstrap.json"
     path.write_text(json.dumps(template, default=str))
@@ -44,7 +44,7 @@ def update(folder, **context):
 
 
 def machine(part):
-    """The state machine of a construct. Its name begins as those that the functions may stop."""
+    """Returns the ARN of a construct's state machine. Its name has the prefix of those that the functions may stop."""
     machines = client("stepfunctions").list_state_machines()["stateMachines"]
     found = [one["stateMachineArn"] for one in machines if one["name"].startswith(f"{STACK}-team-") and part in one["name"]]
     assert len(found) == 1, f"{part}: {found}"
@@ -52,7 +52,7 @@ def machine(part):
 
 
 def scheduled():
-    """Input of the batch as its schedule has it, with a run key of its own."""
+    """Returns the input in the batch's schedule, with a new run key."""
     schedules = client("scheduler").list_schedules()["Schedules"]
     [schedule] = [one for one in schedules if one["Name"].startswith(STACK)]
     target = client("scheduler").get_schedule(Name=schedule["Name"])["Target"]["Input"]
@@ -60,7 +60,7 @@ def scheduled():
 
 
 def started(executions):
-    """Tasks that an execution started, by its history."""
+    """Yields the event of each task that the executions started, from their histories."""
     for execution in executions:
         events = client("stepfunctions").get_execution_history(executionArn=execution["executionArn"])["events"]
         yield from (event for event in events if event["type"] == "TaskScheduled"
@@ -68,7 +68,7 @@ def started(executions):
 
 
 def outcomes(executions):
-    """Outputs of executions, those that were skipped first. All have to succeed."""
+    """Returns the outputs of executions, those of skipped runs first. All executions have to succeed."""
     failed = [one for one in executions if one["status"] != "SUCCEEDED"]
     assert not failed, failed
     outputs = [json.loads(one["output"]) for one in executions]
@@ -76,7 +76,7 @@ def outcomes(executions):
 
 
 def one_of_two(name, arn, first, second, ran):
-    """Two starts at once: one of them does the work, and the other is skipped."""
+    """Starts two runs at once: one does the work, and the other is skipped."""
     executions = [ended(one, 60) for one in [start(arn, first), start(arn, second)]]
     skipped, output = outcomes(executions)
     if skipped.get("status") != "skipped" or not ran(output):
@@ -95,36 +95,36 @@ def replaced(arn):
     wait_for(lambda: list(started([{"executionArn": holder}])), "the task of the holder", 30)
     successor = ended(start(arn, {**scheduled(), "overlap": "replace"}), 60)
     if successor["status"] != "SUCCEEDED" or "StopCode" not in json.loads(successor["output"]):
-        yield f"a run that replaces another has not run: {successor}"
+        yield f"the run that replaces another did not run: {successor}"
     if ended(holder)["status"] != "ABORTED":
-        yield f"a run that is replaced was not stopped: {ended(holder)}"
+        yield f"the replaced run was not stopped: {ended(holder)}"
 
 
 def freed(arn):
-    """A run that is stopped from outside frees its lock when its task has stopped, which the next run waits for."""
+    """A run that is stopped from outside frees its lock once its task has stopped. The next run waits for that."""
     holder = start(arn, scheduled())
     wait_for(lambda: list(started([{"executionArn": holder}])), "the task of the holder", 30)
     client("stepfunctions").stop_execution(executionArn=holder)
-    # The reaper looks again after 30 s when the task has not stopped by the time of the event.
+    # If the task has not stopped when the event comes, the reaper checks again after 30 s.
     following = wait_for(lambda: not_skipped(ended(start(arn, scheduled()), 60)), "a run that is not skipped", 90)
     if following["status"] != "SUCCEEDED" or "StopCode" not in json.loads(following["output"]):
-        yield f"a run after one that was stopped has not run: {following}"
+        yield f"the run after the stopped one did not run: {following}"
 
 
 def not_skipped(execution):
-    """The execution, unless it came before the event that the holder was stopped, and was skipped."""
+    """Returns the execution, or None if it was skipped because the reaper did not yet know of the holder's stop."""
     return None if '"skipped"' in execution.get("output", "") else execution
 
 
 def other_lock(arn):
-    """The state machine of a batch takes the batch's lock and no other."""
+    """The state machine of a batch refuses any lock but the batch's own."""
     refused = ended(start(arn, {**scheduled(), "lock": "orders"}))
     if (refused["status"], refused.get("error")) != ("FAILED", "Lockstep.InvalidRequest"):
         yield f"another lock was not refused: {refused}"
 
 
 def over_a_deploy(arn, folder):
-    """Runs that wait while a new revision is deployed all run, and on that revision."""
+    """Runs that wait during the deployment of a new revision all run on the new revision."""
     family = scheduled()["work"]["runTask"]["TaskDefinition"]
     revision = lambda: client("ecs").describe_task_definition(taskDefinition=family)["taskDefinition"]["taskDefinitionArn"]
     before = revision()
@@ -139,8 +139,8 @@ def over_a_deploy(arn, folder):
     failed = [one.get("cause", one["status"]) for one in executions if one["status"] != "SUCCEEDED"]
     ran = [json.loads(one["output"]).get("TaskDefinitionArn") for one in executions if one["status"] == "SUCCEEDED"]
     if failed or ran != [after] * 10:
-        yield f"of ten runs over a deploy of {after}, {len(ran)} ran, on {set(ran)}: {failed}"
-    print(f"cdk: {len(ran)} runs that waited over a deploy ran on {after.rpartition('/')[2]}, queued under {before.rpartition('/')[2]}")
+        yield f"of ten runs that waited during the deployment of {after}, {len(ran)} ran, on {set(ran)}: {failed}"
+    print(f"cdk: {len(ran)} runs that were queued under {before.rpartition('/')[2]} ran on {after.rpartition('/')[2]}")
 
 
 def operate(*words):
@@ -149,7 +149,7 @@ def operate(*words):
 
 
 def silent_topics():
-    """The alarms of the batch and the events go to one topic, whose deployed policy lets both services publish."""
+    """The policy of each topic allows CloudWatch and EventBridge to publish: alarms and events of a batch share a topic."""
     listed = client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=STACK)
     found = [one for page in listed for one in page["StackResourceSummaries"]]
     named = lambda kind: {one["PhysicalResourceId"] for one in found if one["ResourceType"] == kind}
@@ -163,7 +163,7 @@ def silent_topics():
             if ":sns:" in target["Arn"]:
                 actions.setdefault(target["Arn"], set()).add("events.amazonaws.com")
     if len(actions) != 2 or any(len(services) != 2 for services in actions.values()):
-        yield f"not two topics with alarms and events each: {actions}"
+        yield f"there must be two topics with both alarms and events, not {actions}"
     for topic, services in actions.items():
         policy = json.loads(client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]["Policy"])
         allowed = {one["Principal"].get("Service") for one in policy["Statement"] if one["Action"] in ("sns:Publish", ["sns:Publish"])
@@ -173,16 +173,16 @@ def silent_topics():
 
 
 def in_a_workflow():
-    """A workflow runs the batch as one of its states, then others under a lock, and goes on."""
+    """A workflow runs the batch as one state, then other states under a lock, and continues."""
     machines = client("stepfunctions").list_state_machines()["stateMachines"]
     [arn] = [one["stateMachineArn"] for one in machines if "MonthEnd" in one["name"]]
     run = ended(start(arn, {}), 60)
     if (run["status"], json.loads(run.get("output", "null"))) != ("SUCCEEDED", {"report": "SUCCEEDED"}):
-        yield f"a workflow around the batch and guarded states has failed: {run}"
+        yield f"the workflow with the batch and the guarded states failed: {run}"
 
 
 def for_operators():
-    """The lockstep command finds the functions of the stack, which are of its own version, and the locks of the runs above."""
+    """The `lockstep` command lists the locks of these runs, and finds that the functions have its own version."""
     environment = {**os.environ, "AWS_REGION": REGION}
     for words, expected in ((["locks"], "succeeded"), (["doctor"], "ok      versions")):
         asked = subprocess.run([COMMAND, *words, "--stack", STACK], env=environment, capture_output=True, text=True, timeout=90)

@@ -1,7 +1,7 @@
-"""Circles of files: no file may reach itself through what its files import.
+"""Finds circles of files: files that import themselves through other files.
 
-A module and the modules of its own folder count as one for each other, since they are one idea in several files: a
-`use` between them is no edge. A name is followed through re-exports to the file that defines it."""
+A `use` between a module and the modules of its own folder does not count, since they are one idea in several files. A name is
+followed through re-exports to the file that defines it."""
 import re
 
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.M)
@@ -10,7 +10,7 @@ TYPESCRIPT = re.compile(r"\bfrom '\./([\w/-]+)'")
 
 
 def leaves(tree, prefix=()):
-    """The paths of a `use` tree, each with the name that it brings in."""
+    """Yields the paths of a `use` tree, each with the name that it imports."""
     parts, depth, part = [], 0, ""
     for letter in tree:
         depth += (letter == "{") - (letter == "}")
@@ -32,7 +32,7 @@ def leaves(tree, prefix=()):
 
 
 class Crate:
-    """The modules of one crate, as tuples of names, with their texts and what each exports."""
+    """The modules of one crate, as tuples of names, with their texts and exports."""
 
     def __init__(self, texts):
         self.texts = texts
@@ -42,7 +42,7 @@ class Crate:
         }
 
     def file(self, module, path, seen=()):
-        """The module whose file defines what `path` means in `module`, if it is one of this crate."""
+        """Returns the module that defines what `path` means in `module`, or None if it is not in this crate."""
         at, rest = module, path
         if path[0] == "crate":
             at, rest = (), path[1:]
@@ -62,7 +62,7 @@ class Crate:
         return at if at in self.texts else None
 
     def edges(self):
-        """The modules that each module uses, without those of its own folder."""
+        """Yields each module with the modules that it uses, without those of its own folder."""
         for module, text in self.texts.items():
             paths = [path for match in USE.finditer(text) for path, _ in leaves(match[2])]
             paths += [tuple(match[1].split("::")) for match in INLINE.finditer(USE.sub("", text))]
@@ -71,7 +71,7 @@ class Crate:
 
 
 def rust(root, product):
-    """The files of a crate under `root`, each with those that it uses. `product` leaves out the tests of a text."""
+    """Returns the files of a crate, each with the files that it uses. `product` removes the tests from a text."""
     files = {}
     for path in sorted(root.rglob("*.rs")):
         inside = path.relative_to(root)
@@ -83,12 +83,12 @@ def rust(root, product):
 
 
 def typescript(root):
-    """The files of a folder, each with those that it imports."""
+    """Returns the files of a folder, each with the files that it imports."""
     return {path: {root / f"{name}.ts" for name in TYPESCRIPT.findall(path.read_text())} for path in root.glob("*.ts")}
 
 
 def circle(graph):
-    """A shortest way from a file back to itself, if there is one."""
+    """Returns a shortest path from a file back to itself, or None."""
     best = None
     for start in graph:
         ways, known = [[start]], {start}
@@ -103,7 +103,7 @@ def circle(graph):
 
 
 def circles(root, crates, product):
-    """A line for each crate or folder that has a circle."""
+    """Yields a line for each crate or folder that has a circle."""
     graphs = [rust(root / crate, product) for crate in crates]
     for graph in [*graphs, typescript(root / "infra/cdk/lib")]:
         names = {str(file.relative_to(root)): {str(to.relative_to(root)) for to in uses} for file, uses in graph.items()}

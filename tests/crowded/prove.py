@@ -1,9 +1,11 @@
 """A stack needs none of the ten log policies of an account, leaves nothing that keeps it from being deployed again, and takes back the
 table that it left.
 
-Other software has taken nine or all ten of them here. The events of the stack have to reach its log group all the same:
-after a first deploy, during and after an upgrade from a version whose stack took a policy of the account, and after an
-upgrade that was rolled back to it. What a stack leaves behind is looked for in the account, not in what CloudFormation says.
+Other software has taken nine or all ten policies here. The events of the stack still have to reach its log group:
+- after a first deploy,
+- during and after an upgrade from a version whose stack took a policy of the account, and
+- after an upgrade that was rolled back to that version.
+What a stack leaves behind is read from the services, not from CloudFormation.
 """
 import argparse
 import copy
@@ -24,7 +26,7 @@ TABLE = Path(__file__).resolve().parents[2] / "infra" / "examples" / "table.yaml
 
 
 def foreign(count):
-    """Gives the account so many policies of other software."""
+    """Sets the number of the account's log policies that belong to other software."""
     document = json.dumps({"Version": "2012-10-17", "Statement": [{
         "Effect": "Allow", "Principal": {"Service": "es.amazonaws.com"}, "Action": "logs:PutLogEvents", "Resource": "*"}]})
     wanted = {f"foreign-{number}" for number in range(count)}
@@ -39,7 +41,7 @@ def policies():
 
 
 def with_account_policy(body):
-    """The template as its versions before had it: a policy of the account opened the log group."""
+    """Returns the template of the earlier versions, in which a policy of the account opened the log group."""
     old = copy.deepcopy(body)
     old["Resources"]["EventLogGroup"]["Properties"].pop("ResourcePolicyDocument", None)
     services = '{"Service":["events.amazonaws.com","delivery.logs.amazonaws.com"]}'
@@ -53,7 +55,7 @@ def with_account_policy(body):
 
 
 def failing(body):
-    """The template with one resource more, which is made last and refused: an eleventh policy."""
+    """Returns the template with one more resource, which CloudFormation creates last and CloudWatch Logs refuses: an eleventh policy."""
     broken = copy.deepcopy(body)
     others = [name for name, one in broken["Resources"].items() if "Condition" not in one]
     broken["Resources"]["Refused"] = {"Type": "AWS::Logs::ResourcePolicy", "DependsOn": others, "Properties": {
@@ -98,7 +100,7 @@ def put_event():
 
 
 def arrived(marks):
-    """Whether each of the events is in the log group."""
+    """Returns whether all these events are in the log group."""
     pages = client("logs").get_paginator("filter_log_events").paginate(logGroupName=LOG_GROUP)
     found = {json.loads(one["message"])["detail"].get("mark") for page in pages for one in page["events"]}
     return set(marks) <= found
@@ -111,7 +113,7 @@ def events_arrive(marks=None):
 
 
 class Events:
-    """Events that are put all the while."""
+    """Puts one event after the other during a `with` block."""
 
     def __enter__(self):
         self.marks, self._stop = [], threading.Event()
@@ -129,7 +131,7 @@ class Events:
 
 
 def left_over():
-    """What the account has of the stack, by kind: all kinds whose names the template or CloudFormation makes of the stack's."""
+    """Returns by kind what the account still has of the stack. The names of all these kinds contain the stack's name."""
     logs, iam = client("logs"), client("iam")
     kinds = {
         "log groups": [one["logGroupName"] for one in logs.describe_log_groups()["logGroups"]],
@@ -167,7 +169,7 @@ def resource(name, stack):
 
 
 def upgrade(new, old):
-    """From a stack that has the tenth policy, first without success. The table stays, and no event is lost."""
+    """Upgrades a stack that has the tenth policy, after an upgrade that is rolled back. The table stays, and no event is lost."""
     foreign(QUOTA - 1)
     seconds = becomes("CREATE_COMPLETE", "create", old)
     assert len(policies()) == QUOTA and f"{STACK}-events" in policies(), policies()
@@ -192,7 +194,7 @@ def upgrade(new, old):
 
 
 def first_deploys(new):
-    """With ten foreign policies: a first deploy that fails for another reason, then one that does not."""
+    """With ten foreign policies, makes a first deploy that fails, then deploys that succeed."""
     foreign(QUOTA)
     seconds = becomes("ROLLBACK_COMPLETE", "create", failing(new))
     only_tables_are_left(2)
@@ -201,7 +203,7 @@ def first_deploys(new):
         becomes("UPDATE_COMPLETE", "update", new)
     except client("cloudformation").exceptions.ClientError as error:
         assert "ROLLBACK_COMPLETE" in str(error), error
-    assert status() == "ROLLBACK_COMPLETE", "a stack that was rolled back is deployed to before it is deleted"
+    assert status() == "ROLLBACK_COMPLETE", "CloudFormation updated a stack in ROLLBACK_COMPLETE"
     becomes("DELETE_COMPLETE", "delete")
     for attempt, count in (("the second", 3), ("one more, after a deletion,", 4)):
         seconds = becomes("CREATE_COMPLETE", "create", new)
@@ -253,7 +255,7 @@ def come_back(new):
 
 
 def body_of(path):
-    """The template of the deployed stack, or of a file, as sam leaves it."""
+    """Returns the template of the deployed stack, or of a file, as sam transforms it."""
     if not path:
         return json.loads(stacks.body_of("lockstep"))
     deploy.deploy_stack(STACK, path.resolve(), deploy.lockstep_parameters())
@@ -263,7 +265,7 @@ def body_of(path):
 
 
 def clear():
-    """As the README says, a table is deleted after its protection."""
+    """Removes the foreign policies, and the tables after their deletion protection."""
     foreign(0)
     for name in left_over().get("tables", []):
         client("dynamodb").update_table(TableName=name, DeletionProtectionEnabled=False)

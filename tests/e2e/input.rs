@@ -36,7 +36,7 @@ fn cases(stack: &Stack) -> Vec<(String, &'static str, BatchInput)> {
     vec![
         case("lock", &|input| input.without("lock")),
         case("lock", &|input| input.with("lock", "")),
-        case("field work must have runTask", &|input| {
+        case("field work must have exactly one of", &|input| {
             input.without("work")
         }),
         case("work.container", &|input| {

@@ -1,4 +1,4 @@
-"""Every call as every role of the deployed stack: allowed where the table says so, denied elsewhere."""
+"""Makes every call as every role of the deployed stack. The calls of MAY must be allowed, and all others denied."""
 import json
 import re
 import sys
@@ -11,7 +11,7 @@ DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "Unauth
 ACCOUNT = "000000000000"
 KEY = {"pk": {"S": "iam-evaluation"}, "sk": {"S": "lock"}}
 TOKEN_KEY = {"pk": {"S": "#token-key"}, "sk": {"S": "key"}}
-# Another sort key: what is there stays, whoever may write it.
+# The sort key differs from that of the real item, so that no call changes that item.
 NEW_LOCKS = {"pk": {"S": "#new-locks"}, "sk": {"S": "iam-evaluation"}}
 
 
@@ -20,10 +20,10 @@ def arn(service, resource):
 
 
 def calls(outputs, fixture):
-    """By name: the service, the operation and its arguments. None of them changes anything that exists."""
+    """Returns the calls by name: service, operation and arguments. No call changes anything that exists."""
     table, machine = outputs["LockTableName"], outputs["ExclusiveRunStateMachineArn"].rpartition(":")[2]
     own, other = (arn("states", f"execution:{name}:{unique()}") for name in (machine, "somebody-elses"))
-    # An execution that exclusive-run has started, of any state machine.
+    # An execution that exclusive-run started, of any state machine.
     child = arn("states", f"execution:{unique()}:lockstep-nightly-1-0")
     cluster = fixture["ClusterArn"]
     task = arn("ecs", f"task/{cluster.rpartition('/')[2]}/{unique()}")
@@ -66,7 +66,7 @@ def calls(outputs, fixture):
         "start a guarded workflow": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:guarded-none")}],
         "describe a task definition": ["ecs", "describe_task_definition", {"taskDefinition": unique()}],
         "start a run": ["stepfunctions", "start_execution", {"stateMachineArn": arn("states", "stateMachine:none")}],
-        # Its name has a character that no execution may have, so that none is started.
+        # The name has a character that no execution may have, so the call starts none.
         "start exclusive-run": ["stepfunctions", "start_execution", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"], "name": "a b"}],
         "describe exclusive-run": ["stepfunctions", "describe_state_machine", {"stateMachineArn": outputs["ExclusiveRunStateMachineArn"]}],
         "describe another state machine": ["stepfunctions", "describe_state_machine", {"stateMachineArn": arn("states", "stateMachine:none")}],
@@ -96,7 +96,7 @@ def calls(outputs, fixture):
         "describe a function": ["lambda", "get_function_configuration", {"FunctionName": outputs["ReaperFunctionArn"]}],
         "count dead letters": ["sqs", "get_queue_attributes", {"QueueUrl": outputs["RecoveryDeadLettersUrl"],
                                                               "AttributeNames": ["ApproximateNumberOfMessages"]}],
-        # Without a body, so that nothing is in the queue after it.
+        # The message has no body, so SQS does not queue it.
         "send a dead letter": ["sqs", "send_message", {"QueueUrl": outputs["RecoveryDeadLettersUrl"], "MessageBody": ""}],
         "publish a mail": ["sns", "publish", {"TopicArn": outputs["MailTopicArn"], "Message": ""}],
         "start a mail": ["stepfunctions", "start_execution", {"stateMachineArn": mail_machine(), "name": "no name"}],
@@ -119,7 +119,7 @@ RECOVERY = {"read a definition", "read a history", "stop a run", "stop a child",
 
 DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "count dead letters", "see the dashboard"}
 
-# What each role may do. Everything else that is tried has to be denied.
+# What each role may do. All other calls have to be denied.
 MAY = {
     "acquire-lock": FUNCTION | RECOVERY,
     "heartbeat": FUNCTION | {"protect a task"},
@@ -151,7 +151,7 @@ def stack_outputs(name):
 
 
 def auditor_role():
-    """A role with the policy of docs/audit.md."""
+    """Creates a role with the policy of docs/audit.md, and returns its ARN."""
     page = (ROOT / "docs" / "audit.md").read_text()
     policy = next(block for block in re.findall(r"```json\n(.*?)```", page, re.S) if '"Statement"' in block)
     return role_that_may(*[(statement["Action"], statement["Resource"].replace("REGION", "us-east-1").replace("ACCOUNT", ACCOUNT))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Prints groups of statements of the pages, drawn by a seed, for somebody who did not write them to check against the code.
+"""Draws groups of statements from the pages by a seed, so that somebody who did not write them can check them against the code.
 
     tests/infra/draw.py SEED COUNT
 
-A group is a paragraph, an item of a list or a row of a table. Pages that a command writes, and code, are left out."""
+A group is a paragraph, an item of a list or a row of a table. Leaves out code, and pages that a command writes."""
 import random
 import re
 import sys

@@ -48,20 +48,20 @@ def written(page):
 
 
 def trees(folder, pattern):
-    """The modules of a folder as syntax trees: nothing has to be installed to read them."""
+    """Yields the modules of a folder as syntax trees. Unlike an import, this needs no packages."""
     for path in sorted((ROOT / folder).glob(pattern)):
         yield path, ast.parse(path.read_text())
 
 
 def emulator_probes():
-    """Every test of the local stack's probes, as module.test."""
+    """Returns every test of the local stack's probes, as module.test."""
     return {f"{path.stem.removeprefix('probe_')}.{node.name}"
             for path, tree in trees("tests/stack/probes", "probe_*.py") for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
 
 def account_probes():
-    """Every name that an account probe is registered under."""
+    """Returns the names under which account probes are registered."""
     return {decorator.args[0].value
             for _, tree in trees("tests/aws/account", "*.py") for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list

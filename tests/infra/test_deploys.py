@@ -1,4 +1,4 @@
-"""What a user types to deploy does what the pages say: SAM's own code reads and writes the answers of `--guided`.
+"""The deploy commands of the pages do what the pages say. SAM's own code reads and writes the answers of `--guided`.
 
 Run by infra/validate with the Python of sam. No service is called.
 """
@@ -23,7 +23,7 @@ ARN = "arn:aws:states:eu-west-1:111122223333:stateMachine:nightly-etl"
 
 
 def parameters():
-    """The parameters of the template with their defaults, as `--guided` asks for them."""
+    """Returns the parameters of the template with their defaults, as `--guided` asks for them."""
     text = (ROOT / "infra" / "template.yaml").read_text().partition("\nParameters:\n")[2].partition("\nRules:\n")[0]
     found = re.findall(r'^  (\w+):\n(?:    .*\n)*?    Default: "?([^"\n]*)"?\n', text, re.MULTILINE)
     return dict(found)
@@ -41,14 +41,14 @@ class Deploys(unittest.TestCase):
         self.addCleanup(os.chdir, before)
 
     def guided(self, **answers):
-        """Saves answers as `sam deploy --guided` saves them, also those that are empty."""
+        """Saves answers, empty ones too, as `sam deploy --guided` does."""
         given = {name: {"Value": value, "Hidden": False} for name, value in {**parameters(), **answers}.items()}
         with click.Context(command.cli, info_name="deploy"):
             GuidedConfig(str(self.folder / "template.yaml"), "parameters").save_config(
                 given, stack_name="lockstep", region="eu-west-1", capabilities=["CAPABILITY_IAM"], resolve_s3=True)
 
     def sent(self, *words):
-        """The parameters that `sam deploy` would send."""
+        """Returns the parameters that `sam deploy` would send."""
         with mock.patch.object(command, "do_cli") as deploy:
             result = CliRunner().invoke(command.cli, list(words))
         self.assertEqual(1, deploy.call_count, result.output)
@@ -61,12 +61,12 @@ class Deploys(unittest.TestCase):
         self.assertEqual(ARN, self.sent()["GuardedWorkflowArns"])
 
     def test_an_answer_that_is_empty_is_sent_by_each_later_deploy(self):
-        """A parameter that is given on the command line only is reset to the saved empty answer by the next deploy. So no page does that."""
+        """The next deploy resets a parameter that was given only on the command line to its saved empty answer. So no page does that."""
         self.guided()
         self.assertEqual("", self.sent()["GuardedWorkflowArns"])
 
     def test_guided_again_offers_what_is_saved_and_keeps_an_edit(self):
-        """The edit of docs/ways/whole-workflow.md."""
+        """The edit is that of docs/ways/whole-workflow.md."""
         self.guided(AlarmEmail="oncall@example.com")
         offered = {}
 

@@ -1,4 +1,4 @@
-"""Every resource of the stack and of a team's stack follows the rules that an organisation may have: docs/landing-zones.md.
+"""Every resource of Lockstep's templates follows the rules that an organisation may have: docs/landing-zones.md.
 
 Run by infra/validate with the Python of cfn-lint. `test_landing.py --write` writes the endpoints of a VPC between
 `<!-- generated from infra/template.yaml -->` and `<!-- end -->`.
@@ -48,7 +48,7 @@ def templates():
 
 
 def resources(template):
-    """The resources with the globals of SAM: (id, type, properties)."""
+    """Yields (id, type, properties) of each resource. The properties include SAM's Globals."""
     function = template.get("Globals", {}).get("Function", {})
     for name, one in template["Resources"].items():
         more = function if one["Type"] == "AWS::Serverless::Function" else {}
@@ -88,7 +88,7 @@ class Landing(unittest.TestCase):
     def test_every_resource_follows_the_rules(self):
         for file, template in templates().items():
             for name, kind, properties in resources(template):
-                self.assertIn(kind, FOLLOWS, f"{file}: {name}: say what it has to have")
+                self.assertIn(kind, FOLLOWS, f"{file}: {name}: add its kind to FOLLOWS, with the properties that the rules need")
                 for key, parameter in FOLLOWS[kind].items():
                     text = json.dumps(properties.get(key))
                     self.assertIn(f'"Ref": "{parameter}"', text, f"{file}: {name}: {key} has no {parameter}")
@@ -103,7 +103,7 @@ class Landing(unittest.TestCase):
                 self.assertIn(f'["{condition}", {{"Ref": "{policy}"}}', attached, role)
 
     def test_whoever_describes_executions_may_use_the_keys_of_workflows(self):
-        """With one exception: a container asks for metadata alone."""
+        """Containers are an exception: they ask for metadata only."""
         for file, template in templates().items():
             shared = {}
             for _, kind, properties in resources(template):
@@ -118,7 +118,7 @@ class Landing(unittest.TestCase):
                     self.assertEqual(reads, may, f"{file}: {name}")
 
     def test_what_the_pages_answer_with_yes(self):
-        """docs/landing-zones/config.md and control-tower.md. infra/lint holds the policies to their actions."""
+        """Checks what docs/landing-zones/config.md and control-tower.md promise. infra/lint checks the actions of the policies."""
         by_kind = {}
         for _, kind, properties in resources(templates()["template"]):
             by_kind.setdefault(kind, []).append(properties)
@@ -149,7 +149,7 @@ class Landing(unittest.TestCase):
         self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_landing.py --write")
 
     def test_page_names_the_endpoints_that_the_functions_call(self):
-        """By the actions of their roles, without those that Lambda carries out, and logs other than those that are read."""
+        """Reads the services from the actions of the roles. Actions that Lambda itself carries out need no endpoint."""
         text = (ROOT / "infra" / "template.yaml").read_text()
         called = {action.split(":")[0] for action in re.findall(r"\b(dynamodb|states|ecs|events|scheduler|logs):\w+", text)}
         page = (ROOT / "docs" / "landing-zones.md").read_text()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every link between the pages leads somewhere, and every page is in the contents of the site.
+"""Every link between the pages has a target, and every page is in the contents of the site.
 
-`test_links.py --write` writes the index of the decision records anew.
+`test_links.py --write` writes the index of the decision records.
 """
 import re
 import subprocess
@@ -29,7 +29,7 @@ def without_code(path):
 
 @cache
 def anchors(path):
-    """The anchors that GitHub gives the headings of a page."""
+    """Returns the anchors that GitHub gives the headings of a page."""
     found = set()
     for heading in re.findall(r"^#+ +(.+)$", without_code(path), re.MULTILINE):
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
@@ -40,7 +40,7 @@ def anchors(path):
 
 
 def index():
-    """The index of the decision records below its introduction."""
+    """Returns the index of the decision records, without its introduction."""
     rows = []
     for record in sorted(DECISIONS.glob("0*.md")):
         number, _, title = record.read_text().splitlines()[0].removeprefix("# ").partition(": ")
@@ -71,7 +71,7 @@ class Links(unittest.TestCase):
         self.assertEqual(docs - set(linked), set())
 
     def test_each_decision_record_is_in_their_index(self):
-        self.assertTrue((DECISIONS / "README.md").read_text().endswith(index()), "test_links.py --write")
+        self.assertTrue((DECISIONS / "README.md").read_text().endswith(index()), "run test_links.py --write")
 
 
 if __name__ == "__main__":

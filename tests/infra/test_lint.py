@@ -1,4 +1,4 @@
-"""The rules of infra/lint find what they are for, and the parameters refuse what grants nothing.
+"""The rules of infra/lint find their faults, and the parameters of the templates refuse values that would grant nothing.
 
 Run by infra/validate with the Python of cfn-lint.
 """
@@ -19,7 +19,7 @@ RULES = get_rules([str(ROOT / "infra" / "lint")], [], [])
 
 
 def complaints(template):
-    """Rules of this project that a template breaks."""
+    """Returns the rules of this project that a template breaks."""
     found = lint(yaml.safe_dump(template), rules=RULES, regions=["us-east-1"], config=ManualArgs())
     return sorted({match.rule.id for match in found if match.rule.id.startswith("E91")})
 
@@ -132,7 +132,7 @@ def accepts(parameter, value):
 
 class Parameters(unittest.TestCase):
     def test_task_definition_needs_a_revision_or_all_of_them(self):
-        """RunTask is authorised on the ARN with its revision: one without matches none."""
+        """RunTask is authorised on the ARN with a revision, so an ARN without a revision matches nothing."""
         family = "arn:aws:ecs:eu-west-1:111122223333:task-definition/report"
         for template in ("template", "team"):
             parameter = parameters(template)["TaskDefinitionArns"]
@@ -176,7 +176,7 @@ class Parameters(unittest.TestCase):
         self.assertLessEqual(longest, 80)
 
     def test_stack_lets_its_functions_stop_what_a_team_is_named(self):
-        """The two templates agree on the name; tests/teams tries it."""
+        """Checks that both templates use the same name. tests/teams tries to stop such a team."""
         team = load("infra/team.yaml")["Resources"]["ExclusiveRunStateMachine"]["Properties"]["Name"]["Fn::Sub"][0]
         self.assertEqual("${LockstepStackName}-team-${Team}", team)
         self.assertIn("execution:${AWS::StackName}-team-*:*", (ROOT / "infra" / "template.yaml").read_text())
@@ -201,7 +201,7 @@ class Definitions(unittest.TestCase):
             self.assertEqual(set(re.findall(r"\$\{([^}]*)\}", text)), set(machine["DefinitionSubstitutions"]))
 
     def test_no_definition_names_a_partition(self):
-        # Woven ones do: `lockstep weave` writes the partition unless a flag sets it.
+        # Woven definitions may: `lockstep weave` writes the partition unless a flag sets it.
         written = (path for path in (ROOT / "statemachines").rglob("*.asl.json") if ".woven." not in path.name)
         for path in sorted(written):
             self.assertNotIn("arn:aws:", path.read_text(), path.name)

@@ -1,4 +1,4 @@
-"""The snippets and figures of the pages on ways in are those of the files that are deployed, validated and run.
+"""The snippets and figures of the pages on ways equal their sources, which are deployed, validated and run.
 
 A block of a page follows a comment that names its source, and equals it:
 
@@ -8,7 +8,7 @@ The part after the colon is a path of keys, in TypeScript the beginning of a sta
 whole file. A block of `sh` holds commands whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, and a table
 of them in `<!-- costs of runs -->`, counted from exclusive-run's definition.
 
-Run by infra/validate with the Python of cfn-lint. `test_pages.py --write` writes blocks and figures anew.
+Run by infra/validate with the Python of cfn-lint. `test_pages.py --write` writes the blocks and figures.
 """
 
 import json
@@ -36,7 +36,7 @@ COSTS = re.compile(r"<!-- costs of runs -->\n.*?<!-- end -->", re.DOTALL)
 DEFINITION = ROOT / "statemachines" / "exclusive-run.asl.json"
 WOVEN = ROOT / "statemachines" / "examples" / "nightly-etl.woven.asl.json"
 
-# The states that a run enters, one after the other. `Keep Lease` runs beside the work.
+# The states that a run enters, in order. `Keep Lease` runs in parallel with the work.
 GRANTED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Run Exclusively", "Begin Work"]
 BATCH = [*GRANTED, "Run Batch", "Was Work Stopped", "Release Lock"]
 SKIP = ["Check Input", "Acquire Lock", "Lock Is Ours", "Report Skip"]
@@ -75,7 +75,7 @@ WOVEN_PATHS = {
 
 @cache
 def machine(file=DEFINITION):
-    """All states by name, and the first states of each Parallel."""
+    """Returns the first state of a definition, all states by name, and the first states of each Parallel."""
     states, branches = {}, {}
 
     def read(inner):
@@ -90,7 +90,7 @@ def machine(file=DEFINITION):
 
 
 def follows(name, file):
-    """The names of the states that may come after one."""
+    """Returns the names of the states that may follow a state."""
     _, states, branches = machine(file)
     state = states[name]
     found = {state.get("Next"), state.get("Default"), *branches.get(name, [])}
@@ -127,7 +127,7 @@ def costs():
 
 
 def part_of(text, path):
-    """The lines of a key and of all that is below it, with the key's own indentation taken away."""
+    """Returns the lines of a key and of everything below it, without the key's own indentation."""
     lines = text.splitlines()
     first, last, indent = 0, len(lines), -1
     for key in path:
@@ -151,7 +151,7 @@ def part_of(text, path):
 
 
 def statement_of(text, beginning):
-    """The lines of a statement of TypeScript, to the one that closes it, without its indentation."""
+    """Returns the lines of a TypeScript statement, up to the line that closes it, without its indentation."""
     lines = text.splitlines()
     first = next(number for number, line in enumerate(lines) if line.lstrip().startswith(beginning))
     indent = len(lines[first]) - len(lines[first].lstrip())
@@ -176,7 +176,7 @@ def indented(text, indent):
 
 
 def written(page):
-    """The page with all its blocks and figures as they have to be."""
+    """Returns the page with the correct blocks and figures."""
     def block(match):
         if not match["file"]:
             return match[0]
@@ -223,12 +223,12 @@ def aws_flags(service, operation):
 
 
 def wrong_flags(words):
-    """The flags of a command that it does not have."""
+    """Returns the flags in a command line that the command does not have."""
     own = words[:words.index("--")] if "--" in words else words
     flags = [word.split("=")[0] for word in own if word.startswith("--")]
     if words[0] == "sam":
         return [flag for flag in flags if not re.search(rf"{flag}\b", sam_help(words[1]))]
-    if words[:3] == ["aws", "s3", "cp"]:  # no operation of the service
+    if words[:3] == ["aws", "s3", "cp"]:  # not an operation of the API
         return [flag for flag in flags if flag != "--recursive"]
     if words[0] == "aws":
         return [flag for flag in flags if flag not in aws_flags(words[1], words[2])]
@@ -241,7 +241,7 @@ def wrong_flags(words):
 
 
 class Loader(yaml.SafeLoader):
-    """Reads the short forms of intrinsic functions as they are written."""
+    """Reads the short forms of intrinsic functions, such as !Ref, as (tag, text)."""
 
 
 Loader.add_multi_constructor("!", lambda loader, tag, node: (
@@ -258,7 +258,7 @@ class Pages(unittest.TestCase):
     def test_blocks_and_figures_are_those_of_their_sources(self):
         self.assertGreater(len(PAGES), 12)
         for page in PAGES:
-            self.assertEqual(written(page), page.read_text(), f"{page.name}: test_pages.py --write")
+            self.assertEqual(written(page), page.read_text(), f"{page.name}: run test_pages.py --write")
 
     def test_every_block_has_a_source(self):
         for page in PAGES:
@@ -311,7 +311,7 @@ class Pages(unittest.TestCase):
         self.assertTrue(outputs and outputs <= set(stack["Outputs"]), outputs)
 
     def test_heartbeats_are_as_many_as_said(self):
-        """Longer by a third of the run's age than the first, up to the longest."""
+        """The time to the next heartbeat is the first one plus a third of the run's age, up to the longest."""
         reference = (ROOT / "docs" / "reference.md").read_text()
         default = lambda field: int(re.search(rf"^\| `{field}` \| (\d+)", reference, re.MULTILINE)[1])
         first, longest = default("heartbeatSeconds"), default("maxHeartbeatSeconds")
@@ -333,7 +333,7 @@ class Pages(unittest.TestCase):
 
 
 class WholeWorkflow(unittest.TestCase):
-    """docs/ways/whole-workflow.md: three edits, and none in the workflow."""
+    """docs/ways/whole-workflow.md guards a workflow by three edits, none of them in the workflow."""
 
     def test_page_has_three_steps_and_each_has_its_snippet(self):
         text = (ROOT / "docs" / "ways" / "whole-workflow.md").read_text()

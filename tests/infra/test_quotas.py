@@ -1,4 +1,4 @@
-"""docs/scale.md says how many of each kind of resource a stack takes of an account's quotas: infra/quotas.toml.
+"""docs/scale.md counts how many resources of each kind in infra/quotas.toml a stack takes from an account's quotas.
 
 Run by infra/validate with the Python of cfn-lint. `test_quotas.py --write` writes the table.
 """
@@ -27,7 +27,7 @@ def made():
 
 
 def written(page):
-    """The page with the table as it has to be."""
+    """Returns the page with the correct table."""
     lines = ["| of the account | a stack takes | default quota | used |", "|---|--:|---|---|"]
     for one in quotas():
         used = f"`{one['used']}`" if "used" in one else ""
@@ -40,10 +40,10 @@ class Quotas(unittest.TestCase):
     maxDiff = None
 
     def test_page_counts_what_a_stack_takes(self):
-        self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_quotas.py --write")
+        self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "run test_quotas.py --write")
 
     def test_every_kind_of_resource_has_an_entry(self):
-        # Of the account's log policies, which have an entry because other software uses them up, a stack takes none.
+        # A stack takes no log policy of the account. These have an entry because other software uses them up.
         listed = [one["kind"] for one in quotas()]
         self.assertEqual(sorted([*made(), "AWS::Logs::ResourcePolicy"]), sorted(listed))
 

@@ -1,4 +1,4 @@
-"""docs/runbook.md has a section for each alarm of the template and for each event that calls for action, and for nothing else.
+"""docs/runbook.md has a section for each alarm of the template and for each event that calls for action, and no other section.
 
 Run by infra/validate with the Python of cfn-lint. `test_runbook.py --write` writes the description of each alarm into its section, between
 `<!-- from alarm NAME -->` and `<!-- end -->`.
@@ -20,18 +20,18 @@ WRITTEN_PART = re.compile(r"(<!-- from alarm (\w+) -->).*?(?=<!-- end -->)", re.
 
 
 def slug(head):
-    """The anchor that GitHub gives a heading."""
+    """Returns the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-")
 
 
 def sections():
-    """The text of each section of the third level, by its anchor."""
+    """Returns the text of each section of the third level, by its anchor."""
     parts = re.split(r"^### (.+)$", PAGE.read_text(), flags=re.MULTILINE)
     return {slug(head): re.split(r"^## ", text, flags=re.MULTILINE)[0] for head, text in zip(parts[1::2], parts[2::2])}
 
 
 def alarms():
-    """The description of each alarm of the template."""
+    """Returns the description of each alarm of the template, by name."""
     found = yaml.load((ROOT / "infra" / "template.yaml").read_text(), Loader)["Resources"]
     return {name: one["Properties"]["AlarmDescription"] for name, one in found.items()
             if one["Type"] == "AWS::CloudWatch::Alarm"}
@@ -43,7 +43,7 @@ def written(page):
 
 
 def kinds_that_call_for_action():
-    """The anchors of the kinds of events that EventKind::calls_for_action names."""
+    """Returns the anchors of the kinds of events that EventKind::calls_for_action names."""
     text = KINDS.read_text()
     body = re.search(r"fn calls_for_action.*?matches!\((.*?)\)", text, re.DOTALL)[1]
     kinds = re.findall(r"Self::(\w+)", body)
@@ -52,7 +52,7 @@ def kinds_that_call_for_action():
 
 
 def commands(text):
-    """The commands of indented blocks, as words."""
+    """Returns the commands of indented blocks, as words."""
     lines = re.findall(r"^ {4}(.+)$", text, re.MULTILINE)
     joined = "\n".join(lines).replace("\\\n", " ")
     return [shlex.split(line) for line in joined.splitlines()]

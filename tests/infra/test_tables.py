@@ -69,7 +69,7 @@ def section(head, text=REFERENCE):
 
 
 def rows(text):
-    """The first cells of the tables of a text, without those of the heads."""
+    """Returns the first cells of the tables in a text, without the heads."""
     cells = re.findall(r"^\| (.+?) \|", text, re.MULTILINE)
     return [cell for cell in cells if not re.match(r"-|parameter|output|error|detail-type|metric|alarm$", cell)]
 
@@ -79,7 +79,7 @@ def names(text):
 
 
 def flags(module):
-    """The long flags that a module of the command's arguments declares."""
+    """Returns the long flags that a module of cli/src/args declares."""
     found = set()
     for options, name in re.findall(r"#\[arg\((.*?)\)\]\s*(?:pub\(crate\) )?(\w+):", source(f"cli/src/args/{module}.rs"), re.DOTALL):
         if re.search(r"\blong\b", options):
@@ -89,7 +89,7 @@ def flags(module):
 
 
 def sentences(text):
-    """The sentences of a Description, with names and patterns as code."""
+    """Returns the sentences of a Description, with names and patterns formatted as code."""
     text = CODE.sub(lambda match: f"`{match[0]}`", " ".join(text.split()))
     return re.findall(r"\S.*?\.(?= [A-Z`]|$)", text if text.endswith(".") else f"{text}.")
 
@@ -116,7 +116,7 @@ def parameter(name, one):
     empty = [sentence for sentence in said if sentence.startswith("Empty ")]
     meaning = [sentence for sentence in said if sentence not in empty]
     if "MinValue" in one:
-        # Zero stands for another parameter.
+        # A MinValue of zero means that another parameter decides, so the row begins at 1.
         meaning.append(f"{one['MinValue'] or 1} to {one['MaxValue']}.")
     words = [value for value in one.get("AllowedValues", []) if not isinstance(value, int) and value not in ("true", "false")]
     if words:
@@ -290,7 +290,7 @@ class Tables(unittest.TestCase):
 
     def test_errors(self):
         known = set(re.findall(r'Self::\w+ => "(Lockstep\.\w+)"', source("shared/src/contract/error_name.rs")))
-        # The definition of exclusive-run has one of its own.
+        # Lockstep.WorkStopped is in exclusive-run's definition only.
         self.assertEqual(known | {"Lockstep.WorkStopped"}, names(section("Errors")))
 
     def test_parameters_and_outputs(self):
@@ -325,7 +325,7 @@ class Tables(unittest.TestCase):
                     self.assertIn("docs/time.md", template["Parameters"]["ScheduleTimezone"]["Description"])
 
     def test_every_run_of_an_example_has_a_limit(self):
-        """A task that never starts holds its lock without one."""
+        """Without a limit, a task that never starts holds its lock forever."""
         files = [*(ROOT / "infra" / "examples").glob("*.yaml"), *(ROOT / "statemachines" / "examples").glob("*.asl.json"),
                  ROOT / "README.md"]
         runs = [path for path in files if re.search(r'"(runTask|startExecution)":', path.read_text())]

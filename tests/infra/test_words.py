@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Phrases that readers stumbled over do not come back, and names of tests stay short (docs/writing.md)."""
+"""Phrases that had to be read twice do not come back, and names of tests stay short (docs/writing.md)."""
 import re
 import subprocess
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Each with what to write. A phrase of plain English that is clear in most places does not belong here.
+# Each phrase with what to write instead. A phrase that is clear in most places does not belong here.
 PHRASES = {
     r"what (?:came|becomes|has become) of": "response of …, result of …",
     r"(?:is|counts|are|reads) as none\b": "counts as no …",
@@ -20,9 +20,9 @@ PHRASES = {
     r"\bof the wish\b|\bthe wish to\b": "the request",
     r"\bdoes what\b.*\bleave": "runs …",
 }
-# The pairs of the page on writing, and what is not written here or no longer changed.
+# Files that quote the phrases, and files that are no longer changed.
 LEFT_OUT = ("docs/writing.md", "tests/infra/test_words.py", "tests/reading/", "benches/results/")
-KINDS = (".rs", ".md", ".asl.json", ".yaml", ".ts")
+KINDS = (".rs", ".md", ".asl.json", ".yaml", ".ts", ".py", ".sh")
 NAME_MAX = 69
 
 
@@ -49,6 +49,8 @@ class Words(unittest.TestCase):
             for test in re.findall(r"#\[(?:tokio::)?test[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:async )?fn (\w+)", text):
                 if len(test) > NAME_MAX:
                     found.append(f"{name}: {test}")
+        for name, text in files(".py"):
+            found += [f"{name}: {test}" for test in re.findall(r"^ *def (test_\w+)", text, re.MULTILINE) if len(test) > NAME_MAX]
         self.assertEqual(found, [])
 
 

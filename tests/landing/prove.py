@@ -1,7 +1,8 @@
-"""Stacks with every rule that an organisation may have: what they are made of, what they may do, and that they work.
+"""Checks the resources, the rights and a run of stacks with every parameter of docs/landing-zones.md.
 
-What the local stack does not keep of a resource (boundaries of roles, networks and keys of functions, the key of the table and
-of the topic) is read from the template as CloudFormation got it; tests/infra/test_landing.py and the CDK's tests hold both to the parameters.
+The local stack does not keep the boundaries of roles, the networks and keys of functions, and the keys of the table and the
+topic. These are read from the template that CloudFormation got. tests/infra/test_landing.py and the CDK's tests compare the
+templates with the parameters.
 """
 import json
 import subprocess
@@ -23,7 +24,7 @@ KEY, WORKFLOW_KEY, FOREIGN_KEY = (arn("kms", f"key/11112222-3333-4444-5555-66667
 
 
 def boundary():
-    """The example of docs/landing-zones.md, deployed."""
+    """Deploys the example of a permissions boundary, and returns its ARN."""
     deploy.deploy_stack("boundary", ROOT / "infra" / "examples" / "permissions-boundary.yaml", {})
     return stack_outputs("boundary")["BoundaryArn"]
 
@@ -31,12 +32,12 @@ def boundary():
 def rules(boundary_arn, team=False):
     shared = {"PermissionsBoundaryArn": boundary_arn, "RolePath": "/batches/", "KmsKeyArn": KEY, "WorkflowKmsKeyArns": WORKFLOW_KEY}
     network = {"SubnetIds": "subnet-0a1b2c3d,subnet-1a2b3c4d", "SecurityGroupIds": "sg-0a1b2c3d"}
-    # With an address, for the roles of the mails.
+    # The address makes the stack create the roles of the mails.
     return shared if team else {**shared, **network, "AlarmEmail": "oncall@example.com"}
 
 
 def transformed(parameters):
-    """The template of make stackset, without the capability to run a transform."""
+    """Deploys the template of make stackset, without the capability to run a transform."""
     bucket = f"{CODE}-{REGION}"
     client("s3").create_bucket(Bucket=bucket)
     for path in (OUT / "code").rglob("*.zip"):
@@ -52,7 +53,7 @@ def names(stack):
 
 
 def resolved(value, values):
-    """A value of a template with its parameters and conditions filled in, as far as these tests need it."""
+    """Returns a value of a template with parameters and conditions filled in, as far as these tests need it."""
     if isinstance(value, list):
         return [one for one in (resolved(item, values) for item in value) if one is not None]
     if not isinstance(value, dict):
@@ -61,7 +62,7 @@ def resolved(value, values):
         return None if value["Ref"] == "AWS::NoValue" else values.get(value["Ref"], value)
     if "Fn::If" in value:
         condition, given, otherwise = value["Fn::If"]
-        # The topic has no key of its own here.
+        # The stack has no AlarmKmsKeyArn, so EncryptsAlarms is false.
         return resolved(otherwise if condition == "EncryptsAlarms" else given, values)
     if "Fn::Split" in value:
         text = resolved(value["Fn::Split"][1], values)
@@ -70,7 +71,7 @@ def resolved(value, values):
 
 
 def wrong_templates(stack, expected):
-    """What CloudFormation got for roles and functions."""
+    """Yields what is wrong with roles, functions, table and topic in the template that CloudFormation got."""
     body = json.loads(stacks.body_of(stack))
     for name, one in body["Resources"].items():
         made = resolved(one.get("Properties", {}), expected)
@@ -90,7 +91,7 @@ def wrong_templates(stack, expected):
 
 
 def wrong_resources(stack):
-    """What the services say of what is encrypted, and of the paths of roles."""
+    """Yields queues and log groups with another key, and roles with another path, as the services describe them."""
     for kind, name in resources(stack):
         found = KEY
         if kind == "AWS::SQS::Queue":
@@ -99,7 +100,7 @@ def wrong_resources(stack):
             groups = client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
             found = next(one.get("kmsKeyId") for one in groups if one["logGroupName"] == name)
         elif kind == "AWS::IAM::Role" and client("iam").get_role(RoleName=name)["Role"]["Path"] != "/batches/":
-            yield f"{stack}: {name} is outside of the path"
+            yield f"{stack}: {name} is outside of the path /batches/"
         if found != KEY:
             yield f"{stack}: {kind} {name} is encrypted with {found}"
 
@@ -123,8 +124,7 @@ def via(service):
 STATE_MACHINE = {"kms:EncryptionContext:aws:states:stateMachineArn": arn("states", "stateMachine:etl")}
 IN_CODE = {"lambda:SourceFunctionArn": arn("lambda", "function:lockstep-reaper")}
 
-# Each right that the rules add: action, resource, context, and whether it is given to (a function, check-running-executions,
-# exclusive-run).
+# Action, resource, context, and who has this right: (the other functions, check-running-executions, exclusive-run).
 RIGHTS = [
     ("ec2:CreateNetworkInterface", "*", {}, (True, True, False)),
     ("ec2:DescribeSubnets", "*", {}, (True, True, False)),
@@ -162,12 +162,12 @@ def wrong_rights(stack):
 
 
 def samples(resource):
-    """An ARN that a resource of a policy matches."""
+    """Returns an ARN that matches a resource of a policy."""
     return resource.replace("*", "x")
 
 
 def wrong_boundary(stack, boundary_arn):
-    """Everything that a role may do is within the boundary of the page."""
+    """Yields each right of a role that the boundary denies, and each right that the boundary must not allow."""
     limit = [parse_policy_document(json.dumps(managed_policy(boundary_arn)))]
     context = {"iam:PassedToService": "ecs-tasks.amazonaws.com"}
     for kind, name in resources(stack):
@@ -186,11 +186,11 @@ def wrong_boundary(stack, boundary_arn):
 
 
 def wrong_run(stack):
-    """A batch runs under the lock, and its history is there."""
+    """Runs a batch under a lock, and yields a fault if it failed or left no history."""
     outputs, lock = stack_outputs(stack), unique("ruled")
     work = {"container": "batch", "runTask": {
         "LaunchType": "FARGATE", "Cluster": FIXTURE_CLUSTER,
-        # Another proof on this stack may have registered a revision whose log group is gone.
+        # Revision 1, since another test on this stack may have registered a revision whose log group is gone.
         "TaskDefinition": f"{FIXTURE_FAMILY}:1",
         "NetworkConfiguration": {"AwsvpcConfiguration": {"Subnets": ["subnet-1"]}},
         "Overrides": {"ContainerOverrides": [{"Name": "batch", "Environment": [{"Name": "BATCH_SECONDS", "Value": "0.2"}]}]}}}
@@ -198,11 +198,11 @@ def wrong_run(stack):
     items = client("dynamodb").query(TableName=outputs["LockTableName"], KeyConditionExpression="pk = :pk",
                                      ExpressionAttributeValues={":pk": {"S": lock}})["Items"]
     if ran["status"] != "SUCCEEDED" or "StopCode" not in json.loads(ran.get("output", "{}")) or len(items) < 2:
-        yield f"{stack}: a batch has not run: {ran}"
+        yield f"{stack}: the batch did not run: {ran}"
 
 
 def wrong_lint():
-    """The transformed template, without the definition: cfn-lint knows no substitutions in a text."""
+    """Lints the transformed template without its definitions, because cfn-lint does not know their substitutions."""
     body = json.loads((OUT / "template.json").read_text())
     for one in body["Resources"].values():
         if one["Properties"].pop("DefinitionString", None):
@@ -221,9 +221,9 @@ def main():
     expected = rules(limit)
     given = {**deploy.lockstep_parameters(), **expected}
     shared = deploy.deploy_stack(BY_SAM, ROOT / "infra" / "template.yaml", given)
-    print(f"landing: by sam in {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"landing: deployed by sam after {time.monotonic() - begin:.0f} s", flush=True)
     transformed(given)
-    print(f"landing: the transformed template in {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"landing: deployed the transformed template after {time.monotonic() - begin:.0f} s", flush=True)
     team = {"LockPrefix": "ruled/", "LockstepStackName": BY_SAM, "ClusterArns": arn("ecs", f"cluster/{FIXTURE_CLUSTER}"),
             "LockTableName": shared["LockTableName"], **{name: shared[name] for name in stacks.FUNCTIONS}, **rules(limit, team=True)}
     deploy.deploy_stack(TEAM, ROOT / "infra" / "team.yaml", team)

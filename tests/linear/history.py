@@ -1,4 +1,4 @@
-"""Histories of clients on locks, as JSON lines.
+"""Reads histories of clients on locks from JSON lines.
 
 The first line describes the locks: `{"locks": {NAME: PERMITS}, "leaseMillis": 3000, "skewMillis": 1000}`, where
 `leaseMillis` is the length of every lease and `skewMillis` the largest difference of a clock from the true time. Each
@@ -6,15 +6,15 @@ further line is one operation of a client:
 
 | field | meaning |
 |---|---|
-| `op` | its number |
-| `lock`, `holder` | what it is about |
+| `op` | the number of the operation |
+| `lock`, `holder` | the lock that it asks for, and the holder that asks |
 | `call` | `acquire`, `heartbeat` or `release` |
-| `queue` | of an acquire: whether it waits in the queue of a full lock |
-| `waitUntil` | of an acquire that waits: the end of its patience, in milliseconds by the client's clock |
-| `token` | of a heartbeat and a release: the fencing token that it names |
-| `invoked`, `returned` | when it began and ended, in microseconds of the true time |
-| `settled` | when its last request had reached the table or was lost; later than `returned` for a late request |
-| `strays` | how many of its requests reached the table without a response to the client |
+| `queue` | for an acquire: whether it waits in the queue of a full lock |
+| `waitUntil` | for an acquire that waits: the end of its patience, in milliseconds by the client's clock |
+| `token` | for a heartbeat and a release: the fencing token in the request |
+| `invoked`, `returned` | when the operation began and ended, in microseconds of the true time |
+| `settled` | when its last request had reached the table or was lost; a late request makes it later than `returned` |
+| `strays` | how many of its requests reached the table, but got no response to the client |
 | `answer` | the response as docs/reference.md describes it, or `{"error": NAME}`; `null` if that is unknown |
 """
 import json
@@ -24,7 +24,7 @@ from typing import Any, Optional
 
 
 class Malformed(Exception):
-    """A line is no part of a history."""
+    """A line that is not part of a history."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Operation:
 
     @property
     def may_stray(self) -> bool:
-        """Whether a request of it may take effect after its answer was decided."""
+        """Whether a request of this operation may take effect after the table decided its answer."""
         return self.strays > 0 or self.answer is None
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class History:
         return [operation for operation in self.operations if operation.lock == lock]
 
 
-# The numbers of an answer, by call and status. In a response a token is also the time of its grant in milliseconds.
+# The numbers that the search reads from an answer, by call and status.
 ANSWERS = {
     "acquire": {
         "granted": ("token", "expiresAt"), "alreadyHeld": ("token", "expiresAt"),
@@ -79,7 +79,7 @@ ANSWERS = {
 
 
 def read(lines) -> History:
-    """The history in `lines`. Raises Malformed."""
+    """Reads the history in `lines`. Raises Malformed."""
     header, operations = None, []
     for number, line in enumerate(lines, 1):
         try:
@@ -91,12 +91,12 @@ def read(lines) -> History:
         except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"line {number}: {type(error).__name__} {error}: {line.strip()[:200]}") from error
     if header is None:
-        raise Malformed("line 1: there is no line")
+        raise Malformed("line 1 is missing: the history is empty")
     return History(*header, operations)
 
 
 def operation_of(value: dict, locks: dict) -> Operation:
-    """One line. Raises KeyError, TypeError or ValueError."""
+    """Reads the operation of one line. Raises KeyError, TypeError or ValueError."""
     call, answer = value["call"], value["answer"]
     if value["lock"] not in locks:
         raise ValueError(f"lock {value['lock']} is not in the first line")
@@ -108,12 +108,12 @@ def operation_of(value: dict, locks: dict) -> Operation:
         token=0 if call == "acquire" else int(value["token"]),
     )
     if not operation.invoked <= operation.returned <= operation.settled:
-        raise ValueError("invoked, returned and settled are not in this order")
+        raise ValueError("invoked, returned and settled must be in this order")
     return operation
 
 
 def answer_of(call: str, answer: dict) -> dict:
-    """What the search reads of a response."""
+    """Returns the fields of a response that the search needs. The time of a grant in milliseconds is its token."""
     if answer.get("error") == "Lockstep.LeaseLost":
         answer = {"status": "lost"}
     flat = {**answer, "token": answer.get("grant", {}).get("token")}
@@ -126,7 +126,7 @@ def answer_of(call: str, answer: dict) -> dict:
 
 
 def millis(text: str) -> int:
-    """An RFC 3339 time in milliseconds since 1970."""
+    """Returns an RFC 3339 time in milliseconds since 1970."""
     since = datetime.fromisoformat(text.replace("Z", "+00:00")) - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
 

@@ -1,7 +1,9 @@
 """A lock as its documentation describes it: permits, a queue, fencing tokens, and leases that end.
 
-Written from docs/guarantees.md and docs/reference.md, and not from the code. `Lock` says which states may follow a
-state: by an answer that a client got, by a request whose answer was lost, or by what Lockstep does by itself.
+Written from docs/guarantees.md and docs/reference.md, not from the code. `Lock` computes which states may follow a state:
+- after an operation whose answer the client got,
+- after a request whose answer was lost,
+- after a step of Lockstep itself.
 """
 from typing import Iterator, NamedTuple, Optional
 
@@ -10,15 +12,15 @@ from history import History, Operation
 # "a lease counts as over two seconds after its end" (docs/guarantees.md).
 GRACE_MILLIS = 2000
 
-# How far tokens may run ahead of all clocks, each one more than the last.
+# How far tokens may run ahead of all clocks: a grant in the same millisecond gets the last token plus one.
 TOKENS_AHEAD = 50
 
 
 class Holder(NamedTuple):
-    """Who has a permit. A token of 0 is one that no client was told."""
+    """A holder of a permit. Its token is 0 if no client saw the token."""
     name: str
     token: int
-    # The end of its lease as it was told, or the earliest one that a lease may have which it was not told of.
+    # The end of the lease that the holder was told, or the earliest end that the lease can have.
     end: int
 
 
@@ -27,22 +29,22 @@ class State(NamedTuple):
     holders: tuple = ()
     queue: tuple = ()
     last_token: int = 0
-    # The true time is at least this, in microseconds: what took effect last was not called before.
+    # The true time is at least this, in microseconds: the operation that took effect last was not called before it.
     since: int = 0
-    # The grants, as (holder, token), whose run has reported its end: by its release, or after the loss of its lease.
-    # Those that no run asks about any more are forgotten.
+    # The grants, as (holder, token), whose runs have reported their end, by a release or after the loss of the lease.
+    # `forget` removes those that no later operation asks about.
     ended: frozenset = frozenset()
 
 
 class Facts(NamedTuple):
-    """What the whole history shows of the runs of a lock."""
-    # The tokens of each holder that a client was told or named.
+    """What the whole history shows of the runs of a lock, by holder."""
+    # The tokens that a client got or sent.
     tokens: dict
-    # When each holder's last acquire returned: from then on it no longer waits.
+    # When the last acquire returned. After this time, the holder no longer waits.
     waited: dict
-    # Until when each holder waits, if it said so.
+    # The end of the holder's wait, if it gave one.
     patience: dict
-    # The last moment of each holder.
+    # When the last operation settled.
     last: dict
 
 
@@ -75,10 +77,10 @@ class Lock:
         self.permits, self.lease, self.skew = history.permits[name], history.lease, history.skew
         self.facts = facts
 
-    # What an answer shows
+    # Steps with an answer
 
     def answered(self, state: State, operation: Operation, now: int) -> Optional[State]:
-        """The state after `operation` took effect with its answer, at `now` at the latest; None if it cannot."""
+        """Returns the state after `operation` took effect, no later than `now`. Returns None if its answer is impossible."""
         rule = getattr(self, f"{operation.call}_{operation.answer['status']}")
         return rule(called_by(state, operation.invoked), operation, operation.answer, now)
 
@@ -129,10 +131,10 @@ class Lock:
     def release_lost(self, state, operation, _answer, _now):
         return reported(state, operation) if is_lost(state, operation) else None
 
-    # What a request may do without an answer that shows it
+    # Steps of requests without an answer
 
     def strays(self, state: State, operation: Operation, has_answered: bool, now: int) -> Iterator[State]:
-        """The states after a request of `operation` that its client saw no answer to."""
+        """Yields the states after a request of `operation` to which the client got no answer."""
         name, state = operation.holder, called_by(state, operation.invoked)
         status = None if has_answered or operation.answer is None else operation.answer["status"]
         if operation.call == "release":
@@ -144,21 +146,21 @@ class Lock:
                 if status in (None, "gaveUp") and self.is_past(operation.wait_until, now):
                     yield left(state, name)
             elif not self.is_free_for(state, name):
-                # What the call answers in the end was decided after its request took a place.
+                # The request takes a place in the queue before the answer of the call is decided.
                 if operation.queue and status != "skipped":
                     yield state._replace(queue=state.queue + (name,))
             elif status is None:
-                # The request carries its token, which is no later than its call.
+                # The request contains its token, which is a time within the call.
                 yield from self.grants(state, name, min(now, operation.returned))
             elif status == "alreadyHeld":
                 after = self.grant(state, name, operation.answer["token"], operation.answer["expiresAt"], now)
                 if after:
                     yield after
 
-    # What Lockstep does by itself
+    # Steps of Lockstep itself
 
     def by_itself(self, state: State, now: int) -> Iterator[State]:
-        """The states after a hand-over, the end of a lease, or the dismissal of a waiter that no longer asks."""
+        """Yields the states after a hand-over, after the end of a lease, and after the dismissal of a waiter that no longer asks."""
         if state.queue and len(state.holders) < self.permits:
             first = state.queue[0]
             if not holds(state, first):
@@ -171,20 +173,20 @@ class Lock:
                 yield without(called_by(state, end), held)
 
     def may_end(self, held: Holder, now: int) -> bool:
-        """Whether a clock may show that the lease of `held` has ended, and the grace with it."""
+        """Returns whether a clock may be past the end of the lease of `held` and the grace after it."""
         return now / 1000 + self.skew >= held.end + GRACE_MILLIS
 
-    # Parts of these
+    # Parts of these steps
 
     def is_past(self, end: Optional[int], now: int) -> bool:
         return end is not None and now / 1000 + self.skew >= end
 
     def is_free_for(self, state, name):
-        """Whether a permit is free and nobody waits before `name`."""
+        """Returns whether a permit is free and nobody waits before `name`."""
         return len(state.holders) < self.permits and (not state.queue or state.queue[0] == name)
 
     def grants(self, state, name, now):
-        """A grant that its holder was not told of yet, under each token that was ever seen of it, or one that never was."""
+        """Yields the states after a grant that its holder does not know yet: one for each token of the holder, and one for 0."""
         end = state.since // 1000 + self.lease - self.skew
         for token in (*self.facts.tokens.get(name, ()), 0):
             after = self.grant(state, name, token, end, now)
@@ -202,13 +204,13 @@ class Lock:
         return state._replace(holders=holders, queue=queue, last_token=max(token, state.last_token))
 
     def forget(self, state: State, now: int) -> State:
-        """The state without the ends that no run asks about any more."""
+        """Returns the state without the reported ends that no later operation asks about."""
         ended = frozenset(end for end in state.ended if self.facts.last.get(end[0], 0) >= now)
         return state if ended == state.ended else state._replace(ended=ended)
 
 
 def called_by(state, time):
-    """The state at a moment that is not before `time`."""
+    """Returns the state with a true time of at least `time`."""
     return state if state.since >= time else state._replace(since=time)
 
 
@@ -241,17 +243,17 @@ def has_ended(state, operation):
 
 
 def reported(state, operation):
-    """The state after a run has reported its end. After the loss of a lease that too is kept, as its success."""
+    """Returns the state after a run has reported its end. After the loss of a lease, the report is kept too."""
     return state._replace(ended=state.ended | {(operation.holder, operation.token)})
 
 
 def is_lost(state, operation):
-    """Whether the lease is gone without a report of the run's end."""
+    """Returns whether the lease is gone and the run has not reported its end."""
     return not lease(state, operation.holder, operation.token) and not has_ended(state, operation)
 
 
 def shows_oldest(state, answer):
-    """Whether the holder that an answer names is the oldest one."""
+    """Returns whether the holder that an answer names is the oldest one, or whether there is none and the answer names none."""
     oldest = answer.get("oldest")
     if oldest is None:
         return not state.holders

@@ -1,9 +1,9 @@
-"""The search for a legal order of a history.
+"""Searches a legal order of a history.
 
-Each operation takes effect at one moment between its call and its return, and a request without an answer at any
-moment until it has arrived, or never. The search goes through calls and returns in the order of time, and lets an
-operation take effect only when its return demands it, which leaves the fewest orders (Wing and Gong's search with the
-memory of Lowe's). A dead end leads back to the last choice; what was tried is never tried again.
+An operation takes effect at one moment between its call and its return. A request without an answer takes effect at any moment
+until it has arrived, or never. The search goes through calls and returns in the order of time, and lets an operation take effect
+only when its return demands it, so that few orders remain (Wing and Gong's search with Lowe's memory). After a dead end, the
+search goes back to the last choice. It never tries a configuration twice.
 """
 from collections import deque
 from typing import NamedTuple, Optional
@@ -13,12 +13,12 @@ from model import Lock, State, facts_of
 
 INVOKED, RETURNED, SETTLED = 0, 1, 2
 
-# Answers that change nothing: as soon as one is right, it may as well take effect.
+# Answers of operations that change nothing. Such an operation takes effect as soon as its answer is right.
 READS = {("acquire", "queued"), ("acquire", "skipped"), ("heartbeat", "ended"), ("heartbeat", "lost")}
 
 
 class Undecided(Exception):
-    """The history takes more steps than allowed. Its text says how far the search came."""
+    """The history takes more steps than allowed. The text says how far the search got."""
 
 
 class TooManySteps(Exception):
@@ -30,11 +30,11 @@ class Event(NamedTuple):
     time: int
     kind: int
     operation: Operation
-    # Called, not returned, with a known answer.
+    # Operations that are called and not yet returned, and whose answer is known.
     pending: tuple
-    # With requests that may take effect without an answer.
+    # Operations with requests that may take effect without an answer.
     open: tuple
-    # The grants that answers to later calls show to be held, by token; and those that they show to be made.
+    # The grants, as (token, holder), that answers to later calls show to be held, sorted.
     shown: tuple
 
 
@@ -80,7 +80,7 @@ def check(history: History, most: int) -> Verdict:
 
 
 def events_of(operations: list) -> list:
-    """All events in the order of time. At one moment calls come first: what may overlap counts as overlapping."""
+    """Returns all events in the order of time. At the same time calls come first, so that operations overlap if they can."""
     moments = []
     for operation in operations:
         moments.append((operation.invoked, INVOKED, operation.number, operation))
@@ -106,7 +106,7 @@ def events_of(operations: list) -> list:
 
 
 def shown_by(operation: Operation):
-    """The grants, as (token, holder), that the answer to `operation` shows to be held when it takes effect."""
+    """Yields the grants, as (token, holder), that the answer to `operation` shows to be held when it takes effect."""
     answer = operation.answer or {}
     if "oldest" in answer:
         yield answer["oldest"]["token"], answer["oldest"]["holder"]
@@ -118,7 +118,7 @@ def shown_by(operation: Operation):
 
 
 def is_doomed(event: Event, state: State, done: frozenset) -> bool:
-    """Whether an answer that is still to be explained shows a grant that is over, or can no longer be made."""
+    """Returns whether an answer that is still to be explained shows a grant that is over, or one that can no longer be made."""
     held = {(holder.token, holder.name) for holder in state.holders}
     for grant in event.shown:
         if grant[0] > state.last_token:
@@ -135,10 +135,10 @@ def is_doomed(event: Event, state: State, done: frozenset) -> bool:
 
 
 class Memory:
-    """The configurations that were tried. One that allows less than another one is never tried.
+    """The configurations that were tried.
 
-    Of two that differ only in times and in the last token, the one with the smaller ones allows whatever the other
-    does: leases may end sooner, and more tokens are left.
+    If two configurations differ only in times and in the last token, the one with the smaller values allows everything that the
+    other allows, because its leases may end sooner and more tokens are left. So the other one is never tried.
     """
 
     def __init__(self):
@@ -146,7 +146,7 @@ class Memory:
         self.all = []
 
     def add(self, configuration) -> bool:
-        """Whether nothing that was tried allows as much."""
+        """Adds a configuration, unless a known one allows as much. Returns whether it was added."""
         state, done = configuration
         names = tuple((held.name, held.token) for held in state.holders)
         bounds = (state.since, state.last_token, *(held.end for held in state.holders))
@@ -166,7 +166,7 @@ class Search:
         self.events = events_of(operations)
 
     def run(self, name: str) -> Optional[Violation]:
-        """The event that no order leads past, if there is one. Raises Undecided."""
+        """Returns the event that no order leads past, or None. Raises Undecided."""
         seen = [Memory() for _ in range(len(self.events) + 1)]
         try:
             if not self.events or self.reaches_end(seen):
@@ -176,7 +176,7 @@ class Search:
         return self.violation(name, seen)
 
     def reaches_end(self, seen: list) -> bool:
-        """Whether a configuration explains all events. `seen` has those before each event afterwards."""
+        """Returns whether a configuration explains all events. Fills `seen` with the configurations before each event."""
         paths = [self.after(0, (State(), frozenset()))]
         while paths:
             configuration, at = next(paths[-1], None), len(paths)
@@ -196,7 +196,7 @@ class Search:
         return Violation(name, event, states, returned[-12:])
 
     def after(self, at, configuration):
-        """The configurations after event `at`, those of the fewest steps first."""
+        """Yields the configurations after event `at`, those of the fewest steps first."""
         event = self.events[at]
         state, done = self.settle_reads(event, *configuration)
         if event.kind == INVOKED:
@@ -211,7 +211,7 @@ class Search:
             yield (state, done)
 
     def until_done(self, event, start):
-        """The configurations in which the operation of `event` has just taken effect."""
+        """Yields the configurations in which the operation of `event` has just taken effect."""
         number, seen, left = event.operation.number, Memory(), deque([start])
         while left:
             configuration = left.popleft()
@@ -223,7 +223,7 @@ class Search:
                     left.append(following)
 
     def until_stray(self, event, start):
-        """The configurations in which a request of the operation of `event` has just taken effect unanswered."""
+        """Yields the configurations in which a request of the operation of `event` has just taken effect without an answer."""
         seen, left = Memory(), deque([start])
         while left:
             for following, cause in self.live(event, left.popleft()):
@@ -233,13 +233,13 @@ class Search:
                     left.append(following)
 
     def live(self, event, configuration):
-        """The steps that do not rule out what later answers show."""
+        """Yields the steps that do not contradict later answers."""
         for following, cause in self.steps_from(event, configuration):
             if not is_doomed(event, *following):
                 yield following, cause
 
     def steps_from(self, event, configuration):
-        """The configurations one step on, each with the operation whose unanswered request made the step."""
+        """Yields the configurations after one step, each with the operation whose unanswered request made the step, or None."""
         state, done = configuration
         for operation in event.pending:
             if operation.number not in done:
@@ -261,7 +261,7 @@ class Search:
         return self.settle_reads(event, state, done)
 
     def settle_reads(self, event, state, done):
-        """The configuration after each pending answer that is right in `state` and changes nothing."""
+        """Returns the configuration after each pending operation that changes nothing and whose answer is right in `state`."""
         for operation in event.pending:
             if (operation.call, operation.answer["status"]) in READS and operation.number not in done:
                 if self.lock.answered(state, operation, event.time):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the checker: small histories, some legal and some not. It has to tell them apart."""
+"""Tests that the checker tells small legal histories from illegal ones."""
 import json
 import subprocess
 import sys
@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE))
 from history import Malformed, millis, read  # noqa: E402
 from search import Undecided, check  # noqa: E402
 
-# 2026-01-01T00:00:00Z in milliseconds. Times of the tests are seconds after it.
+# 2026-01-01T00:00:00Z in milliseconds. The times of the tests are seconds after this time.
 START = 1_767_225_600_000
 FOREVER = 10_000
 
@@ -24,14 +24,14 @@ def at(seconds):
 
 
 def clock(seconds):
-    """A time as a response writes it."""
+    """Returns a time in the format of a response."""
     whole, part = divmod(round(seconds * 1000), 1000)
     hours, rest = divmod(whole, 3600)
     return f"2026-01-01T{hours:02}:{rest // 60:02}:{rest % 60:02}.{part:03}Z"
 
 
 def token(number):
-    """The token of the grant at that second."""
+    """Returns the token of the grant at that second."""
     return START + number * 1000
 
 
@@ -96,9 +96,9 @@ LEGAL = {
         granted("a", 0, 1, 1), released("a", 2, 3, 1), granted("b", 4, 5, 4), released("b", 6, 7, 4)]),
     "calls that overlap take effect in another order than they were made": (1, [
         skipped("c", 0, 9, 1, ("a", 3)), granted("a", 2, 4, 3)]),
-    "as many hold as the lock has permits": (2, [
+    "as many runs hold the lock as it has permits": (2, [
         granted("a", 0, 1, 1), granted("b", 1, 2, 2), skipped("c", 3, 4, 2, ("a", 1))]),
-    "a grant whose answer was lost shows later": (1, [
+    "a later answer shows a grant whose answer was lost": (1, [
         unknown("acquire", "a", 0, 1), skipped("b", 2, 3, 1, ("a", 1)), granted("a", 4, 5, 1, status="alreadyHeld")]),
     "a request that was lost has no effect": (1, [unknown("acquire", "a", 0, 1), granted("b", 2, 3, 2)]),
     "a late request takes effect before it has settled": (1, [
@@ -148,7 +148,7 @@ ILLEGAL = {
     "one run is granted two permits": (2, [granted("a", 0, 1, 1), granted("a", 2, 3, 2)]),
     "a token is used again": (1, [granted("a", 0, 1, 1), released("a", 2, 3, 1), granted("b", 4, 5, 1)]),
     "a token is smaller than the one before": (1, [granted("a", 0, 1, 2), released("a", 2, 3, 2), granted("b", 4, 5, 1)]),
-    "the same grant is told with another token": (1, [
+    "the same grant has another token in a later answer": (1, [
         granted("a", 0, 1, 1), granted("a", 2, 3, 2, status="alreadyHeld")]),
     "a waiter overtakes": (1, [
         granted("a", 0, 1, 1), queued("b", 2, 3, 1, 1, ("a", 1)), queued("c", 4, 5, 2, 2, ("a", 1)),
@@ -161,7 +161,7 @@ ILLEGAL = {
         granted("a", 0, 1, 1), queued("b", 2, 3, 1, 1, ("a", 1)), released("a", 4, 5, 1), granted("c", 6, 7, 6),
         queued("b", 8, 9, 1, 1, ("c", 6))]),
     "a lease is granted to others before its end": (1, [granted("a", 0, 1, 1, lease=4), granted("b", 4, 4.9, 4)]),
-    "a lease is granted to others before the end that a renewal has told": (1, [
+    "a lease is granted to others before the end that a renewal set": (1, [
         granted("a", 0, 1, 1, lease=4), renewed("a", 2, 3, 1, 6), unknown("heartbeat", "a", 3, 4, 1),
         granted("b", 6, 6.9, 6)]),
     "a lost lease is renewed": (1, [
@@ -169,7 +169,7 @@ ILLEGAL = {
     "a lost lease is released": (1, [granted("a", 0, 1, 1, lease=4), granted("b", 8, 9, 8), released("a", 10, 11, 1)]),
     "a lease is lost while it is live": (1, [granted("a", 0, 1, 1), lost("heartbeat", "a", 2, 3, 1)]),
     "a free lock is refused": (1, [granted("a", 0, 1, 1), released("a", 2, 3, 1), skipped("b", 4, 5, 1, ("a", 1))]),
-    "a holder is named that is none": (1, [granted("a", 0, 1, 1), skipped("b", 2, 3, 1, ("x", 1))]),
+    "an answer names a holder that holds nothing": (1, [granted("a", 0, 1, 1), skipped("b", 2, 3, 1, ("x", 1))]),
     "a release without effect": (1, [granted("a", 0, 1, 1), released("a", 2, 3, 1), skipped("b", 4, 5, 1, ("a", 1))]),
     "a release without an end before it is a repetition": (1, [
         granted("a", 0, 1, 1), operation("heartbeat", "a", 2, 3, {"status": "ended"}, token=token(1))]),
@@ -178,7 +178,7 @@ ILLEGAL = {
     "a waiter gives up before its time": (1, [granted("a", 0, 1, 1), gave_up("b", 2, 3, 9, 0, ("a", 1))]),
     "a call without a stray request takes a place after it has given up": (1, [
         granted("a", 0, 1, 1), gave_up("b", 9, 12, 9, 0, ("a", 1)), skipped("c", 13, 14, 1, ("a", 1), waiting=1)]),
-    "a free permit is answered with giving up": (1, [gave_up("b", 10, 11, 9, 0, None)]),
+    "a run gives up although a permit is free": (1, [gave_up("b", 10, 11, 9, 0, None)]),
     "a grant from before the call": (1, [granted("a", 0, 1, 1), released("a", 3, 4, 1), granted("b", 2, 2.5, 2)]),
 }
 
@@ -223,7 +223,7 @@ class Histories(unittest.TestCase):
 
 
 class Lines(unittest.TestCase):
-    def test_a_line_that_is_no_operation_is_named(self):
+    def test_the_error_of_a_bad_line_names_the_line(self):
         good = granted("a", 0, 1, 1)
         for broken in [{**good, "call": "steal"}, {**good, "lock": "x"}, {**good, "returned": 0},
                        {**good, "answer": {"status": "granted"}}, {**good, "answer": {"status": "odd"}}]:

@@ -1,15 +1,17 @@
-"""Whether a judge exists: a test of a Rust level or crate, or a function of a script.
+"""Checks whether a judge exists. A judge is a test of a Rust level or crate, or a name in a script:
 
-`contract::queue::a_rule` is the test `a_rule` in `tests/contract/queue.rs`; `core::…`, `shared::…`, `operate::…`, `weave::…`
-and `command::…` (the crate of the `lockstep` command) are unit tests. `tests/iam/evaluate.py::MAY` is a name at the top level of a
-script or a method of one of its classes, and `infra/cdk/test/weave.test.ts::a title` a test with that title.
+  contract::queue::a_rule                   the test a_rule in tests/contract/queue.rs
+  core::, shared::, operate::, weave::      a unit test of this crate
+  command::                                 a unit test of the crate of the `lockstep` command
+  tests/iam/evaluate.py::MAY                a top-level name of a script, or CLASS.METHOD
+  infra/cdk/test/weave.test.ts::a title     a test with this title
 """
 import ast
 import re
 from functools import cache
 from pathlib import Path
 
-# The first word of a judge → the folder that has its modules.
+# The folder of a judge's modules, by the first word of the judge.
 FOLDERS = {"core": "core/src", "shared": "shared/src", "operate": "operate/src", "weave": "weave/src", "command": "cli/src",
            **{level: f"tests/{level}" for level in ("contract", "property", "model", "simulation", "integration", "e2e", "cli")}}
 RUST = re.compile(r"^(\w+)((?:::\w+)*)::(\w+)$")
@@ -19,13 +21,13 @@ OF_INFRA = re.compile(r"^tests/infra/test_\w+\.py::")
 SCRIPT = re.compile(r"^([\w./-]+\.(?:py|ts|js))::(.+)$")
 TEST = re.compile(r"#\[(?:tokio::)?test\b[^\]]*\]((?:\s*(?:#\[[^\]]*\]|//[^\n]*))*)"
                   r"\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)")
-# A row of a macro that makes tests: no function has a colon behind its name.
+# A row of a macro that makes tests. A function has no colon after its name.
 ROW = re.compile(r"^\s*fn\s+(\w+)(?:\(\w+\))?\s*:", re.MULTILINE)
 MODULE = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?mod (\w+) \{", re.MULTILINE)
 
 
 def complaint(judge, root):
-    """What is wrong with a judge, or None."""
+    """Returns the fault of a judge, or None."""
     if script := SCRIPT.match(judge):
         return script_complaint(root / script[1], script[2])
     rust = RUST.match(judge)
@@ -35,14 +37,14 @@ def complaint(judge, root):
     for path, inner in places(root / FOLDERS[rust[1]], module.split("::") if module else []):
         found = tests(path).get((inner, name))
         if found == "ignored":
-            return "the test is ignored, so no run of the gate judges by it"
+            return "the test is ignored, so `make test` does not run it"
         if found:
             return None
     return "there is no such test"
 
 
 def places(folder, modules):
-    """Where a module may be: the file that has it, and the modules inside that file."""
+    """Yields the places where a module may be: (file, modules inside the file)."""
     for depth in range(len(modules), -1, -1):
         outer, inner = modules[:depth], "::".join(modules[depth:])
         names = [folder.joinpath(*outer[:-1], f"{outer[-1]}.rs"), folder.joinpath(*outer, "mod.rs")] if outer else [
@@ -52,7 +54,7 @@ def places(folder, modules):
 
 @cache
 def tests(path):
-    """The tests of a file: (modules inside the file, name) → tested or ignored."""
+    """Returns "tested" or "ignored" for each test of a file, by (modules inside the file, name)."""
     text = path.read_text()
     blocks = [(match.start(), closing(text, match), match[2]) for match in MODULE.finditer(text)]
     found = {}
@@ -65,7 +67,7 @@ def tests(path):
 
 
 def closing(text, module):
-    """The end of a module: rustfmt puts its brace below the beginning of its line."""
+    """Returns the end of a module. rustfmt indents its closing brace like its first line."""
     end = text.find(f"\n{module[1]}}}", module.end())
     return len(text) if end < 0 else end
 
@@ -78,7 +80,7 @@ def script_complaint(path, name):
 
 @cache
 def names(path):
-    """What a script defines: functions, classes, methods and constants; in JavaScript functions and titles of tests."""
+    """Returns the names that a script defines: functions, classes, methods and constants. In JavaScript: functions and titles of tests."""
     text = path.read_text()
     if path.suffix != ".py":
         return set(re.findall(r"""\btest\(\s*["'`]([^"'`\n]+)["'`]""", text)) | set(re.findall(r"\bfunction (\w+)\(", text))
@@ -95,7 +97,7 @@ def names(path):
 
 
 def level(judge):
-    """The level of a judge as tests/mutants names it, with the crate of a unit test; none for a script that needs a stack."""
+    """Returns the key of the judge's level in seen.LEVELS: a level, or the crate of a unit test. None for a script that needs a stack."""
     if OF_INFRA.match(judge):
         return INFRA
     rust = RUST.match(judge)
@@ -103,5 +105,5 @@ def level(judge):
 
 
 def filter_of(judge):
-    """The name of a test inside its test program."""
+    """Returns the name of a test inside its test program."""
     return judge.split("::", 1)[1]

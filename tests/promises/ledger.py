@@ -1,6 +1,7 @@
-"""The ledger: which statements of which pages promise something, who judges each promise, and what has turned a judge red.
+"""Reads and writes the ledger of promises: the statements of the pages that promise something, and the judges of each promise.
 
-`pages.toml` says which sections of which pages are read. Each other file here has entries and the statements that promise nothing.
+`pages.toml` names the sections of the pages that the ledger covers, and `seen.toml` the judges that were seen to fail on a mutant.
+Each other TOML file here has entries, and statements that promise nothing.
 """
 import tomllib
 from dataclasses import dataclass, field
@@ -15,9 +16,14 @@ KEYS = {"id", "text", "judges", "mutant", "unseen", "unjudged"}
 
 @dataclass(frozen=True)
 class Promise:
-    """One promise: its statements as the pages have them, and who judges it or where the page says that no test does.
+    """One promise.
 
-    `mutant` makes a judge fail; `unseen` says why no mutant can be tried on the judges of a promise without one."""
+    texts      its statements, as on the pages
+    judges     the tests that fail when the promise is broken
+    mutant     a mutant on which a judge fails
+    unseen     why no mutant can be tried on the judges
+    unjudged   the sentence of the page that says that no test judges the promise
+    """
 
     id: str
     texts: tuple[str, ...]
@@ -29,7 +35,14 @@ class Promise:
 
 @dataclass
 class Ledger:
-    """All of it. `pages`: page → its sections as `covered` and `pending`; `seen`: id → mutant, judge, date."""
+    """The whole ledger.
+
+    plain     statements that promise nothing
+    pages     by page, the lists of its sections: covered, pending and none
+    pending   pages that are not covered yet
+    seen      mutant, judge and date, by the id of the promise
+    wrong     faults of single entries
+    """
 
     promises: list = field(default_factory=list)
     plain: list = field(default_factory=list)
@@ -39,13 +52,13 @@ class Ledger:
     wrong: list = field(default_factory=list)
 
     def has_seen(self, promise):
-        """Whether one of the judges that the entry names was seen to fail on the mutant that it names."""
+        """Returns whether a judge of the promise was seen to fail on the promise's mutant."""
         seen = self.seen.get(promise.id)
         return bool(seen) and seen["mutant"] == promise.mutant and seen["judge"] in promise.judges
 
 
 def load(folder=HERE):
-    """Reads the ledger; what no entry may look like is in `wrong`."""
+    """Reads the ledger. Faults of entries are in `wrong`."""
     ledger = Ledger()
     pages = tomllib.loads((folder / PAGES).read_text())
     ledger.pages, ledger.pending = pages["page"], pages["pending"]
@@ -64,7 +77,7 @@ def load(folder=HERE):
 def add(ledger, file, entry):
     name = entry.get("id", "without an id")
     if unknown := sorted(set(entry) - KEYS):
-        ledger.wrong.append(f"{file}: {name}: unknown: {', '.join(unknown)}")
+        ledger.wrong.append(f"{file}: {name}: unknown fields: {', '.join(unknown)}")
     texts = entry.get("text", [])
     texts = (texts,) if isinstance(texts, str) else tuple(texts)
     reasons = {key: entry.get(key, "") for key in ("mutant", "unseen", "unjudged")}
@@ -77,7 +90,7 @@ def add(ledger, file, entry):
 
 
 def keep_seen(seen, folder=HERE):
-    """Writes what was seen, in order of the ids."""
+    """Writes seen.toml, in order of the ids."""
     tables = [f"[{name}]\n" + "".join(f"{key} = {quoted(seen[name][key])}\n" for key in ("mutant", "judge", "date"))
               for name in sorted(seen)]
     (folder / SEEN).write_text("\n".join([SEEN_HEAD, *tables]))

@@ -1,6 +1,6 @@
-"""The pages as a list of statements: each sentence of the text, and each row of a table, under its heading.
+"""Splits pages into statements: each sentence of the text and each row of a table, with the heading above it.
 
-Code blocks, pictures and comments are left out. A link counts as its text, so that another target is no other promise.
+Leaves out code blocks, pictures and comments. A link counts as its text, so a new target makes no new statement.
 """
 import re
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ ITEM = re.compile(r"^ *(?:[-*]|\d+\.) +(?=\S)")
 RULER = re.compile(r"^\|[\s:|-]+\|$")
 LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*\)")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# The words in bold that begin an item of a list and name it.
+# The words in bold at the beginning of a list item, which name it.
 LABEL = re.compile(r"^\*\*[^*]+\.\*\* +")
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])(?:(?<=\.)|(?=\s)) +(?=[A-Z0-9`\"*(])")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One sentence or one row, the page that has it, and the heading above it (empty before the first)."""
+    """One sentence or one row, its page, and the heading above it, which is empty before the first heading."""
 
     page: str
     section: str
@@ -26,7 +26,7 @@ class Statement:
 
 
 def statements(page, text):
-    """All statements of a page, in order."""
+    """Returns all statements of a page, in order."""
     found, block, section, table, fenced = [], [], "", 0, False
 
     def end_block():
@@ -39,7 +39,7 @@ def statements(page, text):
             fenced = not fenced
             end_block()
             continue
-        # A block that is indented begins behind an empty line; the text of an item goes on without one.
+        # An indented line after an empty line begins a code block. Without an empty line, it continues a list item.
         if fenced or (line.startswith("    ") and not block and not ITEM.match(line)):
             continue
         heading = HEADING.match(line)
@@ -50,7 +50,7 @@ def statements(page, text):
         if heading:
             section = section if len(heading[1]) == 1 else plain(heading[2])
         elif is_row:
-            # The first row is the table's head.
+            # Skips the head of the table, which is its first row.
             if table > 1 and not RULER.match(line):
                 found.append(Statement(page, section, plain(row(line))))
         elif line.strip() and not line.startswith("!["):
@@ -60,7 +60,7 @@ def statements(page, text):
 
 
 def sections(page, text):
-    """The headings of a page below its title, and the empty one of what comes before them."""
+    """Returns the headings below the title of a page, and an empty one for the statements before them."""
     return list(dict.fromkeys(statement.section for statement in statements(page, text)))
 
 
@@ -74,5 +74,5 @@ def sentences(text):
 
 
 def plain(text):
-    """The text as it is compared: one space between words, and links without their targets."""
+    """Returns the text for a comparison: with one space between words, and links without targets."""
     return re.sub(r"\s+", " ", LINK.sub(r"\1", text)).strip()

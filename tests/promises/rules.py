@@ -1,4 +1,4 @@
-"""What may be wrong with the ledger of promises, a line each."""
+"""Checks the rules of the ledger of promises. Each rule yields a line for each fault."""
 import difflib
 import re
 import sys
@@ -12,13 +12,13 @@ from mutantctl import byhand, seen  # noqa: E402
 
 KINDS = ("covered", "pending", "none")
 NOT_TESTED = "Not tested here: "
-# A fault of the model, which the gate's own tests of the model find in each run.
+# The prefix of a mutant that is a fault of the model. The tests of the model find these faults in each run.
 MODEL = "model "
 MODEL_FAULT = re.compile(r"=> (\w+),")
 
 
 def complaints_of(ledger, root):
-    """All that is wrong, a line each."""
+    """Returns a line for each fault."""
     found = {page: read(root, page) for page in ledger.pages}
     return [*ledger.wrong, *of_pages(ledger, root, found), *of_statements(ledger, found), *of_entries(ledger, found, root),
             *of_mutants(ledger, root),
@@ -31,11 +31,11 @@ def read(root, page):
 
 
 def of_pages(ledger, root, found):
-    """Each page and each section is covered or is named as one that is not yet."""
+    """Checks that pages.toml lists each page and each section, and only those that exist."""
     exist = {str(path.relative_to(root)) for path in [root / "README.md", *root.glob("docs/**/*.md")] if path.is_file()}
     named = [*ledger.pages, *ledger.pending]
     for page in sorted(exist ^ set(named)):
-        yield f"{page} is " + ("neither covered nor pending in pages.toml" if page in exist else "in pages.toml, but not there")
+        yield f"{page} is " + ("neither covered nor pending in pages.toml" if page in exist else "in pages.toml, but does not exist")
     for page, lists in ledger.pages.items():
         sections = {statement.section for statement in found[page]}
         for section in sorted(sections ^ {section for kind in KINDS for section in lists[kind]}):
@@ -44,12 +44,12 @@ def of_pages(ledger, root, found):
 
 
 def known(ledger):
-    """All texts that the ledger has."""
+    """Returns all statements that the ledger has."""
     return {text for promise in ledger.promises for text in (*promise.texts, promise.unjudged)} | set(ledger.plain)
 
 
 def of_statements(ledger, found):
-    """Each statement of a covered section has its entry, and each text of the ledger its statement."""
+    """Checks that each statement of a covered section has an entry, and that each text of the ledger is on a page."""
     texts = known(ledger)
     everywhere = {statement.text for page in found.values() for statement in page}
     for page, lists in ledger.pages.items():
@@ -60,38 +60,38 @@ def of_statements(ledger, found):
             ("plain", text) for text in ledger.plain]:
         if text not in everywhere:
             near = difflib.get_close_matches(text, everywhere, 1, 0.5)
-            yield f"{name}: on no page: {text}" + (f" (now perhaps: {near[0]})" if near else "")
+            yield f"{name}: on no page: {text}" + (f" (most similar: {near[0]})" if near else "")
 
 
 def of_entries(ledger, found, root):
     for promise in ledger.promises:
         if bool(promise.judges) == bool(promise.unjudged):
-            yield f"{promise.id}: needs judges, or else unjudged with the sentence of its page that says so"
+            yield f"{promise.id}: needs either judges, or unjudged with the sentence of its page that calls it untested"
         for judge in promise.judges:
             if complaint := judges.complaint(judge, root):
                 yield f"{promise.id}: {judge}: {complaint}"
         if promise.unjudged:
             pages = [{statement.text for statement in page} for page in found.values()]
             if not promise.unjudged.startswith(NOT_TESTED):
-                yield f"{promise.id}: unjudged has to be a sentence of its page that begins with \"{NOT_TESTED.strip()}\""
+                yield f"{promise.id}: unjudged must be a sentence of its page that begins with \"{NOT_TESTED.strip()}\""
             elif not any(promise.unjudged in page and text in page for page in pages for text in promise.texts):
-                yield f"{promise.id}: its page does not say: {promise.unjudged}"
+                yield f"{promise.id}: its page does not have the sentence: {promise.unjudged}"
 
 
 def mutant_levels(root):
-    """The mutants that an entry may name → the levels whose tests can see them."""
+    """Returns the levels whose tests can notice a mutant, by the name of each mutant that an entry may have."""
     found, _ = byhand.mutants(lambda file: (root / file).read_text() if (root / file).is_file() else None,
                               root / "tests" / "mutants" / "by-hand.toml")
     faults = MODEL_FAULT.findall((root / "tests" / "model" / "cases" / "mutants.rs").read_text())
     return {mutant.change: sees(mutant) for mutant in found} | {f"{MODEL}{fault}": {"model"} for fault in faults}
 
 
-# The crates above the protocol, whose code few levels are built with.
+# The crates above the protocol, and the levels that are built with their code.
 UPPER = {"command": {"command"}, "weave": {"weave", "command", "property"}}
 
 
 def sees(mutant):
-    """The first words of the judges that a mutant of this file can turn red. Unit tests of a crate see the crates below it."""
+    """Returns the first words of the judges that can fail on this mutant. Unit tests of a crate also test the crates below it."""
     crate = mutant.file.split("/")[0]
     if mutant.levels == "definition":
         return {"simulation", "contract", judges.INFRA}
@@ -115,11 +115,14 @@ def of_mutants(ledger, root):
 
 
 def of_unseen(ledger):
-    """A judged promise has a mutant, or the reason why none can be tried: its judges are on no level that `seen` runs."""
+    """Checks that a promise with judges has either a mutant, or the reason why none can be tried.
+
+    A promise with a judge on a level that `make promises-seen` runs needs a mutant.
+    """
     for promise in ledger.promises:
         levels = sorted({judges.level(judge) for judge in promise.judges} & set(seen.LEVELS))
         if promise.mutant and promise.unseen:
-            yield f"{promise.id}: has a mutant, and unseen says why it has none"
+            yield f"{promise.id}: has both a mutant and unseen, the reason why it has none"
         elif promise.judges and not promise.mutant and levels:
             yield f"{promise.id}: needs a mutant, since it has a judge on a level that `make promises-seen` runs: {', '.join(levels)}"
         elif not promise.unjudged and bool(promise.judges) != bool(promise.mutant or promise.unseen):
@@ -127,7 +130,7 @@ def of_unseen(ledger):
 
 
 def of_seen(ledger):
-    """What was seen red belongs to the ledger as it is, and each mutant was seen. Those of the model are seen by each run of the gate."""
+    """Checks that seen.toml matches the entries, and that each mutant was noticed. The model finds its own faults in each run."""
     current = {promise.id for promise in ledger.promises if ledger.has_seen(promise)}
     for name in sorted(ledger.seen):
         if name not in current:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each rule of the ledger's check can fail, and the pages are read as they are written."""
+"""Tests that each rule of the ledger's check can fail, and how pages are split into statements."""
 import sys
 import tempfile
 import unittest
@@ -61,38 +61,38 @@ FILES = {
 LEDGER = "tests/promises/a.toml"
 PAGES = "tests/promises/pages.toml"
 SEEN = "tests/promises/seen.toml"
-# What is changed (file, text, what stands there instead), and what the only complaint says.
+# A change (file, old text, new text), and the beginning of the only complaint that follows.
 CASES = [
     ("docs/a.md", "It holds.", "It holds. It lasts.", 'docs/a.md: "Promised": no entry has: It lasts.'),
     ("docs/a.md", "| the host |", "| a disk | no run |\n| the host |", 'docs/a.md: "Promised": no entry has: a disk | no run'),
     ("docs/a.md", "## Other", "## Another\n\nIt waits.\n\n## Other", 'docs/a.md: section "Another" is in no list of pages.toml'),
     ("docs/a.md", "To come.", "", 'docs/a.md: section "Other" is in pages.toml, but not on the page'),
     (PAGES, '["docs/b.md"]', "[]", "docs/b.md is neither covered nor pending in pages.toml"),
-    (PAGES, '["docs/b.md"]', '["docs/b.md", "docs/c.md"]', "docs/c.md is in pages.toml, but not there"),
+    (PAGES, '["docs/b.md"]', '["docs/b.md", "docs/c.md"]', "docs/c.md is in pages.toml, but does not exist"),
     (LEDGER, "tests::lease::it_holds", "tests::lease::it_held", "holds: core::domain::tests::lease::it_held: there is no such test"),
     (LEDGER, "tests/iam/evaluate.py::MAY", "kernel::it_holds", "never: kernel::it_holds: a judge is LEVEL::MODULE::TEST"),
     (LEDGER, "evaluate.py::MAY", "evaluate.py::MUST", "never: tests/iam/evaluate.py::MUST: evaluate.py has no MUST"),
     (LEDGER, "evaluate.py", "eval.py", "never: tests/iam/eval.py::MAY: there is no such file"),
     (LEDGER, '["tests/iam/evaluate.py::MAY"]', '["e2e::it_takes_hours"]', "never: e2e::it_takes_hours: the test is ignored"),
-    (LEDGER, '["tests/iam/evaluate.py::MAY"]\nunseen = "needs a deployed stack"', "[]", "never: needs judges, or else unjudged"),
+    (LEDGER, '["tests/iam/evaluate.py::MAY"]\nunseen = "needs a deployed stack"', "[]", "never: needs either judges, or unjudged"),
     (LEDGER, 'unseen = "needs a deployed stack"', "", "never: needs a mutant, or unseen with the reason"),
     (LEDGER, '["tests/iam/evaluate.py::MAY"]', '["core::domain::tests::lease::it_holds"]',
      "never: needs a mutant, since it has a judge on a level that `make promises-seen` runs: core"),
-    (LEDGER, 'mutant = "no slack"', 'mutant = "no slack"\nunseen = "it is hard"', "holds: has a mutant, and unseen says why it has none"),
+    (LEDGER, 'mutant = "no slack"', 'mutant = "no slack"\nunseen = "it is hard"', "holds: has both a mutant and unseen"),
     (LEDGER, 'unjudged = "Not tested here: a host."', 'unjudged = "Not tested here: a host."\njudges = ["tests/iam/evaluate.py::MAY"]',
-     "host: needs judges, or else unjudged"),
+     "host: needs either judges, or unjudged"),
     (LEDGER, '"no slack"', '"no lease"', 'holds: there is no mutant "no lease"'),
     (LEDGER, '"no slack"', '"model Lost"', 'holds: none of its judges is on a level that "model Lost" reaches: model'),
     (LEDGER, 'id = "host"', 'id = "never"', "a.toml: never: two entries have this id"),
-    (LEDGER, 'id = "host"', 'id = "host"\nwhy = ""', "a.toml: host: unknown: why"),
+    (LEDGER, 'id = "host"', 'id = "host"\nwhy = ""', "a.toml: host: unknown fields: why"),
     ("tests/mutants/by-hand.toml", "a < b", "a > b", 'holds: there is no mutant "no slack"'),
     (SEEN, "no slack", "no lease", "holds: seen.toml has another mutant or judge than its entry"),
     (SEEN, "it_holds", "it_held", "holds: seen.toml has another mutant or judge than its entry"),
 ]
 AGAIN = "run `make promises-seen`"
-# The same with two complaints: the text is gone from one place and new in the other.
+# A change of docs/a.md with two complaints, because one text is missing and another is new.
 CHANGED = ("It holds.", "It held.", ['docs/a.md: "Promised": no entry has: It held.',
-                                     "holds: on no page: It holds. (now perhaps: It held.)"])
+                                     "holds: on no page: It holds. (most similar: It held.)"])
 
 
 class Check(unittest.TestCase):
@@ -114,7 +114,7 @@ class Check(unittest.TestCase):
         path.write_text(text)
 
     def changed(self, name, old, new):
-        """The complaints with one text of a file changed."""
+        """Returns the complaints after a change of one text in a file."""
         judges.tests.cache_clear()
         judges.names.cache_clear()
         path = self.root / name
@@ -125,24 +125,24 @@ class Check(unittest.TestCase):
         path.write_text(before)
         return found
 
-    def test_a_ledger_in_order_has_no_complaint(self):
+    def test_a_correct_ledger_has_no_complaint(self):
         self.see()
 
         self.assertEqual(complaints_of(ledger.load(self.folder), self.root), [])
         self.assertEqual(ledger.load(self.folder).seen["holds"]["date"], "2026-01-02")
 
-    def test_each_rule_fails_with_one_line(self):
+    def test_a_broken_rule_has_one_complaint(self):
         for name, old, new, expected in CASES:
             with self.subTest(expected):
                 self.see()
                 found = self.changed(name, old, new)
                 if name != SEEN:
-                    # What an entry was seen with changes with it.
+                    # Leaves out the complaint that seen.toml no longer matches the changed entry.
                     found = [line for line in found if not line.endswith(AGAIN)]
 
                 self.assertEqual([line[:len(expected)] for line in found], [expected])
 
-    def test_each_mutant_has_to_have_been_seen_by_a_judge_of_its_own_promise(self):
+    def test_a_judge_of_the_promise_must_have_failed_on_its_mutant(self):
         missing = f"holds: none of its judges was seen to fail on its mutant: {AGAIN}"
         self.assertEqual(complaints_of(ledger.load(self.folder), self.root), [missing])
         self.see()
@@ -151,13 +151,13 @@ class Check(unittest.TestCase):
 
         self.assertEqual(found, [f"held: seen.toml has another mutant or judge than its entry: {AGAIN}", missing])
 
-    def test_a_changed_statement_is_named_on_both_sides(self):
+    def test_a_changed_statement_is_a_fault_of_the_page_and_of_the_entry(self):
         self.see()
         old, new, expected = CHANGED
 
         self.assertEqual(self.changed("docs/a.md", old, new), expected)
 
-    def test_a_promise_without_a_test_is_called_so_by_its_own_page(self):
+    def test_the_page_of_an_unjudged_promise_must_call_it_untested(self):
         for said in ("Not tested here: a disk.", "It is hard."):
             with self.subTest(said):
                 found = self.changed(LEDGER, "Not tested here: a host.", said)
@@ -177,7 +177,7 @@ class Check(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    def test_a_page_is_its_sentences_and_rows_under_their_headings(self):
+    def test_a_page_has_a_statement_for_each_sentence_and_each_row(self):
         found = [(statement.section, statement.text) for statement in statements("a", PAGE)]
 
         self.assertEqual(found, [

@@ -1,7 +1,7 @@
-"""The first of the three edits that guard a workflow: its ARN becomes a parameter of a stack that is deployed.
+"""Tests the first edit of docs/ways/whole-workflow.md: the ARN of a workflow becomes a parameter of a deployed stack.
 
-docs/ways/whole-workflow.md has it. SAM keeps the answers of `--guided` in a file, and sends all of them with each deploy:
-tests/infra/test_deploys.py shows how the file changes, and here a stack is deployed with it, twice.
+SAM keeps the answers of `--guided` in a file, and sends all of them with each deploy. tests/infra/test_deploys.py tests how the
+file changes. This test deploys a stack with the file, twice.
 """
 import json
 import subprocess
@@ -14,7 +14,7 @@ from stackctl.settings import REGION, ROOT, client_environment
 
 
 def saved(values):
-    """The file of `sam deploy --guided` with its answers."""
+    """Returns the text of the file in which `sam deploy --guided` saves its answers."""
     overrides = " ".join(f'{name}="{value}"' for name, value in values.items())
     common = {"stack_name": "lockstep", "region": REGION, "resolve_s3": True, "s3_prefix": "lockstep",
               "confirm_changeset": False, "fail_on_empty_changeset": False,
@@ -24,7 +24,7 @@ def saved(values):
 
 
 def deploy(file):
-    """`sam deploy` without a parameter."""
+    """Runs `sam deploy` without parameters of the stack."""
     words = ["sam", "deploy", "--template-file", "infra/template.yaml", "--config-file", str(file)]
     result = subprocess.run(words, cwd=ROOT, env=client_environment(), stdin=subprocess.DEVNULL, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -53,8 +53,8 @@ def wrong():
     after, now = ended(start(guarded, request), 30), parameters()
 
     if before["status"] != "FAILED" or "AccessDenied" not in before.get("error", "") + before.get("cause", ""):
-        yield f"a workflow that is no parameter is not refused: {before}"
+        yield f"a workflow that is not in GuardedWorkflowArns was not refused: {before}"
     if (after["status"], json.loads(after.get("output", "null"))) != ("SUCCEEDED", {"closed": 11}):
-        yield f"the workflow has not run: {after}"
+        yield f"the workflow did not run: {after}"
     if {**kept, "GuardedWorkflowArns": workflow} != now:
-        yield f"other parameters have changed: {kept} {now}"
+        yield f"the deploy changed other parameters: before {kept}, after {now}"

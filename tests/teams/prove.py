@@ -1,4 +1,4 @@
-"""Twenty teams on one Lockstep stack: what they may do, and that everything fits into AWS's quotas."""
+"""Checks the rights of twenty teams on one Lockstep stack, and that everything fits into AWS's quotas."""
 import collections
 import functools
 import sys
@@ -34,7 +34,7 @@ def main():
     if "--write" in sys.argv[1:]:
         PAGE.write_text(page)
     elif page != PAGE.read_text():
-        wrong.append("docs/teams.md has other figures: run tests/teams/prove --write")
+        wrong.append("the figures of docs/teams.md are not up to date: run tests/teams/prove --write")
     for line in wrong:
         print(f"teams: WRONG: {line}")
     print(f"teams: {len(wrong)} wrong, in {time.monotonic() - begin:.0f} s")

@@ -1,14 +1,14 @@
-"""The sizes of what is deployed, read back from the services, beside their quotas."""
+"""Compares the sizes of deployed policies, parameters and definitions, read from the services, with their quotas."""
 import json
 
 from evaluate import arn
 from probes.support import client
 from stacks import ALL, TASKS, WORKFLOWS, body_of, full_lists, template
 
-# Names of regions, partitions and stacks are longer elsewhere than here. A size must leave this part of its quota.
+# The share of its quota that a size must leave free, because real names of Regions, partitions and stacks are longer.
 SPARE = 0.05
 
-# What is measured: the quota, and where AWS states it.
+# Each measured size with its quota, and the page on which AWS states the quota.
 IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
 EVENTBRIDGE = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html"
 CLOUDFORMATION = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
@@ -25,7 +25,7 @@ SIZES = {
     "definition of a state machine, bytes": (1_000_000, STEP_FUNCTIONS),
     "name of a state machine, characters": (80, STEP_FUNCTIONS),
 }
-# Of an account, or of an account and region: the quota by default, the type that uses it up.
+# Quotas of an account, or of an account in a Region: the default, the type of resource that counts, and AWS's page.
 COUNTS = {
     "IAM roles": (1_000, "AWS::IAM::Role", IAM),
     "customer managed policies": (1_500, "AWS::IAM::ManagedPolicy", IAM),
@@ -35,7 +35,7 @@ COUNTS = {
 
 
 def compact(document):
-    """IAM does not count white space."""
+    """Returns the length of a policy without white space, which IAM does not count."""
     document = json.loads(document) if isinstance(document, str) else document
     return len(json.dumps(document, separators=(",", ":")))
 
@@ -59,7 +59,7 @@ def managed_policy(policy):
 
 
 def of_stack(stack):
-    """Each size of one stack: (what is measured, the size)."""
+    """Yields the sizes of one stack: (name in SIZES, size)."""
     deployed, body = resources(stack), body_of(stack)
     described = client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
     values = [one["ParameterValue"] for one in described["Parameters"]]
@@ -83,7 +83,7 @@ def of_stack(stack):
 
 
 def largest(stacks):
-    """By what is measured: the largest size in all stacks."""
+    """Returns the largest size in all stacks, by its name in SIZES."""
     found = {}
     for stack in stacks:
         for what, size in of_stack(stack):
@@ -92,7 +92,7 @@ def largest(stacks):
 
 
 def teams_that_fit(platform):
-    """By quota: the most teams of this test's kind, each with its own batches, beside one Lockstep stack."""
+    """Returns for each quota how many teams like those of this test, each with its own batches, fit beside one Lockstep stack."""
     of_platform = [kind for kind, _ in resources(platform)]
     of_team = [kind for stack in (ALL[0].stack, f"{ALL[0].name}-batches") for kind, _ in resources(stack)]
     of_team += ["AWS::CloudFormation::Stack"] * 2
@@ -100,7 +100,7 @@ def teams_that_fit(platform):
 
 
 def entries():
-    """How many ARNs as long as this test's each list takes: (template, list, its length, the number)."""
+    """Yields how many ARNs as long as this test's fit into each list: (template, list, length of the list, number)."""
     samples = {name: value.split(",")[0] for name, value in ALL[0].parameters().items()}
     # The Lockstep stack has two lists of workflows.
     samples["WorkflowArns"] = samples["GuardedWorkflowArns"]
@@ -127,4 +127,4 @@ def page(fits):
 def wrong(sizes):
     for what, (quota, _) in SIZES.items():
         if sizes[what] > quota * (1 - SPARE):
-            yield f"{what}: {sizes[what]} leaves less than {SPARE:.0%} of {quota}"
+            yield f"{what}: {sizes[what]} leaves less than {SPARE:.0%} of the quota {quota}"

@@ -1,4 +1,4 @@
-"""Every call as every role of a team: what is the team's is allowed, what is another's is denied."""
+"""Makes every call as every role of a team. Calls on the team's own resources are allowed, and calls on another's are denied."""
 import functools
 
 from evaluate import ACCOUNT, DENIED, FUNCTIONS, arn, reader_role
@@ -34,7 +34,7 @@ def execution(operation, machine):
 
 
 def of_machine(team, platform, fixture):
-    """Calls of a team's exclusive-run. By name: whether it is the team's own, and the call."""
+    """Returns calls of a team's exclusive-run by name: whether the call is allowed, and the call."""
     other = ALL[1]
     family, elsewhere = team.batches()[0], other.batches()[0]
     of_platform = fixture["BatchTaskDefinitionArn"].rpartition("/")[2].partition(":")[0]
@@ -74,7 +74,7 @@ def of_machine(team, platform, fixture):
 
 
 def of_container(team, platform, _):
-    """Calls of a container with the team's TaskLockPolicy."""
+    """Returns calls of a container with the team's TaskLockPolicy."""
     table, other = platform["LockTableName"], ALL[1]
 
     def transaction(*locks):
@@ -118,7 +118,7 @@ def of_container(team, platform, _):
 
 
 def of_recovery(team, platform, _):
-    """Calls of acquire-lock and the reaper: they stop what a team runs, and no other work."""
+    """Returns calls of acquire-lock and the reaper, which may stop the work of teams and no other work."""
     return {
         "stop a team's run": (True, execution("stop_execution", team.stack)),
         "stop a team's workflow": (True, execution("stop_execution", team.workflows()[0])),
@@ -130,7 +130,7 @@ def of_recovery(team, platform, _):
 
 
 def outcomes(role, role_arn, expected):
-    """Makes the calls; yields what is not as expected."""
+    """Makes the calls, and yields each one that is allowed or denied against the expectation."""
     answers = calls_as(role_arn, [call for _, call in expected.values()])
     if not isinstance(answers, list):
         raise SystemExit(f"teams: {role}: {answers}")
@@ -142,7 +142,7 @@ def outcomes(role, role_arn, expected):
 
 
 def may(role, action, resource, **context):
-    """Whether the inline policies of a role, as they are deployed, allow an action."""
+    """Returns whether the deployed inline policies of a role allow an action."""
     asked = EvalContext("", "AssumedRole", ACCOUNT, action, resource, "us-east-1", service_context=context)
     return evaluate(asked, role_policies(role)).decision == "Allow"
 
@@ -153,7 +153,7 @@ def role_policies(role):
 
 
 def passes(role, target, service):
-    """ECS asks iam:PassRole for RunTask. The emulator does not, so the policies are asked."""
+    """Returns whether a role may pass another role. ECS checks iam:PassRole in RunTask; the emulator does not."""
     return may(role, "iam:PassRole", f"arn:aws:iam::{ACCOUNT}:role/{target}", **{"iam:passedtoservice": service})
 
 
@@ -167,7 +167,7 @@ def wrong_roles(team, role):
 
 
 def wrong_wildcards():
-    """One platform whose lists are wildcards starts the batches of all teams, and nothing else."""
+    """Yields faults of a platform whose lists are wildcards: it may start the batches of all teams, and nothing else."""
     roles = {kind: name for kind, name in resources(WIDE) if kind == "AWS::IAM::Role" and "-ExclusiveRunRole-" in name}
     role = roles["AWS::IAM::Role"]
     theirs = [(team.cluster, name) for team in ALL for name in team.batches()]
@@ -182,7 +182,7 @@ def wrong_wildcards():
 
 
 def wrong(platform, fixture, outputs):
-    """What is not as it should be. `outputs` gives those of a team's stack."""
+    """Yields each right that is missing, and each that is too much. `outputs` returns the outputs of a team's stack."""
     for team in (ALL[0], ALL[-1]):
         role = outputs(team)["ExclusiveRunRoleArn"]
         yield from outcomes(f"exclusive-run of {team.name}", role, of_machine(team, platform, fixture))

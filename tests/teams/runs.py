@@ -1,4 +1,4 @@
-"""A team's exclusive-run at work: its own locks only, and under the platform's functions like any other."""
+"""Runs a team's exclusive-run. It accepts only the team's own locks, and the platform's functions may stop its runs."""
 import json
 
 from evaluate import stack_outputs
@@ -20,7 +20,7 @@ def items(table, lock):
 
 
 def tasks(team, lock, status="RUNNING"):
-    """Tasks of a lock in the team's cluster."""
+    """Returns the tasks of a lock in the team's cluster."""
     found = client("ecs").list_tasks(cluster=team.cluster, desiredStatus=status)["taskArns"]
     described = client("ecs").describe_tasks(cluster=team.cluster, tasks=found)["tasks"] if found else []
     return [task for task in described if lock in task.get("group", "") and task["lastStatus"] == status]
@@ -33,21 +33,21 @@ def wrong():
 
     holder = start(machine, batch(team, replaced, 60))
     refused, ran = ended(start(machine, batch(team, other, 0.2))), start(machine, batch(team, own, 0.2))
-    rule = f'must begin with "{team.prefix}", the prefix of the locks of this state machine'
+    rule = f'must begin with "{team.prefix}", the lock prefix of this state machine'
     fault = "FAILED", "Lockstep.InvalidRequest", f'field lock is "{other}", but {rule}'
     if (refused["status"], refused.get("error"), refused.get("cause")) != fault:
-        yield f"a lock outside of the prefix is not refused: {refused}"
+        yield f"a lock outside of the prefix was not refused: {refused}"
     if items(table, other) or tasks(team, other):
-        yield "a refused request has written an item or started a task"
+        yield "the refused request wrote an item or started a task"
 
     wait_for(lambda: tasks(team, replaced), f"task of {replaced}", 30)
     successor = ended(start(machine, batch(team, replaced, 0.2, overlap="replace")), 60)
     if successor["status"] != "SUCCEEDED" or "StopCode" not in json.loads(successor["output"]):
-        yield f"a run that replaces another has not run: {successor}"
+        yield f"the run that replaces another did not run: {successor}"
     if ended(holder)["status"] != "ABORTED":
-        yield f"the functions of the platform have not stopped a team's run: {ended(holder)}"
+        yield f"the platform's functions did not stop the team's run: {ended(holder)}"
     if tasks(team, replaced):
-        yield "the functions of the platform have not stopped a team's task"
+        yield "the platform's functions did not stop the team's task"
     ran = ended(ran, 30)
     if ran["status"] != "SUCCEEDED" or not items(table, own):
-        yield f"a lock within the prefix has not run: {ran}"
+        yield f"a run with a lock of the prefix failed: {ran}"

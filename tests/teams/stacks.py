@@ -1,7 +1,7 @@
-"""Twenty teams with what is theirs, and a platform and a team whose lists are as long as they may be.
+"""Deploys the stacks of twenty teams, and a platform and a team whose lists have their greatest length.
 
-infra/team.yaml is deployed once by sam, as a team does. CloudFormation gives the template back as sam left it, and the
-other stacks are made of that: sam takes seconds for each.
+Deploys infra/team.yaml once by sam, as a team does. CloudFormation returns the template as sam transformed it, and the other
+stacks are made from this template, because sam takes seconds for each deploy.
 """
 import concurrent.futures
 import json
@@ -21,7 +21,7 @@ FUNCTIONS = ("AcquireLockFunctionArn", "HeartbeatFunctionArn", "ReleaseLockFunct
 
 @dataclass(frozen=True)
 class Team:
-    """A team's names. They are as long as those of real teams."""
+    """The names of a team's resources. They are as long as those of real teams."""
     number: int
 
     @property
@@ -36,20 +36,20 @@ class Team:
     def prefix(self):
         return f"{self.name}/"
 
-    # In the platform's ClusterArns, which end with a wildcard.
+    # Matches the platform's ClusterArns, which end with a wildcard.
     @property
     def cluster(self):
         return f"{FIXTURE_CLUSTER}-{self.name}"
 
     def batches(self):
-        """Families of its task definitions, which are also the names of their roles."""
+        """Returns the families of the team's task definitions. Their roles have the same names."""
         return [f"{self.name}_nightly-reconciliation-{number}" for number in range(TASKS)]
 
     def workflows(self):
         return [f"lockstep-team-{self.name}_month-end-closing-{number}" for number in range(WORKFLOWS)]
 
     def parameters(self):
-        """Lists of ARNs; the last team has wildcards in their place."""
+        """Returns the parameters of the team's stack. The last team has wildcards in place of lists."""
         families, workflows = self.batches(), self.workflows()
         if self.number == TEAMS - 1:
             families, workflows = [f"{self.name}_*"], [f"lockstep-team-{self.name}_*"]
@@ -62,7 +62,7 @@ class Team:
         }
 
     def own_stack(self):
-        """What a team has before it takes Lockstep: a cluster, task definitions, roles, workflows."""
+        """Returns the template of what a team has before it uses Lockstep: a cluster, task definitions, roles and workflows."""
         trust = [{"Effect": "Allow", "Action": "sts:AssumeRole",
                   "Principal": {"Service": ["ecs-tasks.amazonaws.com", "states.amazonaws.com"]}}]
         resources = {"Cluster": {"Type": "AWS::ECS::Cluster", "Properties": {"ClusterName": self.cluster}}}
@@ -100,7 +100,7 @@ def wildcards():
 
 
 class Loader(yaml.SafeLoader):
-    """Reads a template; its functions are of no interest here."""
+    """Reads a template, with None in place of intrinsic functions."""
 
 
 Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
@@ -111,7 +111,7 @@ def template(name):
 
 
 def full_lists(name):
-    """The lists of a template at their greatest length, of short ARNs: each entry costs two quotes in a policy."""
+    """Returns the lists of a template at their greatest length, of short ARNs, because each entry adds two quotes to a policy."""
     kinds = {
         "TaskDefinitionArns": arn("ecs", "task-definition/{}:*"),
         "TaskRoleArns": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
@@ -123,12 +123,12 @@ def full_lists(name):
     parameters = template(name)["Parameters"]
     lists = {key for key in parameters if key.endswith("Arns")}
     if not lists <= set(kinds):
-        raise SystemExit(f"teams: infra/{name}.yaml has the lists {sorted(lists)}, known here are {sorted(kinds)}")
+        raise SystemExit(f"teams: infra/{name}.yaml has the lists {sorted(lists)}, but this test knows only {sorted(kinds)}")
     return {key: _full(kind, parameters[key]["MaxLength"]) for key, kind in kinds.items() if key in lists}
 
 
 def ruled(name):
-    """The parameters of docs/landing-zones.md, which add statements to policies: those that a template has."""
+    """Returns the parameters of docs/landing-zones.md that a template has. They add statements to policies."""
     network = {"SubnetIds": "subnet-0a1b2c3d", "SecurityGroupIds": "sg-0a1b2c3d"}
     known = {"KmsKeyArn": arn("kms", "key/11112222-3333-4444-5555-666677778888"), **network}
     return {key: value for key, value in known.items() if key in template(name)["Parameters"]}
@@ -157,7 +157,7 @@ def create(name, body, **parameters):
 
 
 def template_of(name, body):
-    """A template as CloudFormation takes it: one that is too long for a request comes from a bucket.
+    """Returns the arguments that give CloudFormation a template. A template that is too long for a request is put into a bucket.
 
     https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
     """
@@ -175,10 +175,10 @@ def body_of(stack):
 
 
 def deploy_all():
-    """Every stack of the test; returns the names of those that Lockstep's templates made."""
+    """Deploys every stack of the test. Returns the names of those that Lockstep's templates made."""
     platform = stack_outputs("lockstep")
     if any(one["StackName"] == WIDE for one in client("cloudformation").describe_stacks()["Stacks"]):
-        raise SystemExit("teams: this stack has its teams: run tests/checks/with-stack --deploy tests/teams/prove")
+        raise SystemExit("teams: this stack already has teams: run tests/checks/with-stack --deploy tests/teams/prove")
     shared = {name: platform[name] for name in ("LockTableName", "EventBusName", *FUNCTIONS)}
     first, *others = ALL
     deploy.deploy_stack(first.stack, ROOT / "infra" / "team.yaml", {**first.parameters(), **shared})

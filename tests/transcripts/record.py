@@ -1,4 +1,4 @@
-"""Questions of a bad night, each answered by one command. The page has what the commands printed."""
+"""Answers the questions of docs/transcripts.md, each by one command. The page shows what the commands printed."""
 import sys
 import textwrap
 import time
@@ -14,16 +14,16 @@ situation on the local stack, runs the command and compares the answer; `--write
 [operators.md](operators.md).
 """
 NOTE = ["--note", "database upgrade"]
-# Of a line, whatever the names are. A terminal of a laptop has them.
+# The most columns of a printed line. A terminal on a laptop has that many.
 COLUMNS = 120
 
 
 def questions():
-    """The question, what happens before it, the command, its exit code, and what the answer has to have in it."""
+    """Yields (question, function that prepares the stack or None, command, exit code, texts that the output must have)."""
     day = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime())
     yield ("Why does nothing run: is a lock stuck?", lambda: situations.stuck("invoices"),
            lambda: ["locks", "--state", "frozen"], 0, ["invoices", "frozen", "maxRunSeconds"])
-    # Other locks of the stack may have faults too.
+    # The expected texts name no lock, because other locks of the stack may have faults too.
     yield ("Is anything else wrong with the stack?", None,
            lambda: ["doctor"], 1, ["clock", "function Reaper: Active", "frozen or unreadable", "lockstep resume LOCK"])
     yield ("It is frozen. What has to be done?", None,
@@ -83,14 +83,14 @@ def questions():
 
 
 def answer(question, prepare, command, code, expected):
-    """The section of the page, and what is wrong with the answer."""
+    """Runs the command of a question. Returns the section of the page, and the faults of the output."""
     if prepare:
         prepare()
     words = command()
     asked = lockstep(*words)
     printed = asked.stdout + asked.stderr
     lacks = [word for word in expected if word not in printed]
-    # Comma-separated values are for programs, and an error is one line.
+    # The width is not checked for CSV, which is for programs, and for errors, which are one line.
     is_table = "csv" not in words
     wide = [line for line in asked.stdout.splitlines() if is_table and len(line) > COLUMNS]
     shown = " ".join(f'"{word}"' if " " in word else word for word in words)
@@ -98,11 +98,11 @@ def answer(question, prepare, command, code, expected):
     body = textwrap.indent(f"$ lockstep {shown}\n{printed.rstrip()}", "    ")
     wrong = []
     if asked.returncode != code:
-        wrong.append(f"lockstep {shown} ends with {asked.returncode}, not {code}: {printed}")
+        wrong.append(f"lockstep {shown} ended with {asked.returncode}, not {code}: {printed}")
     if wide:
-        wrong.append(f"lockstep {shown} prints lines of over {COLUMNS} columns: {wide}")
+        wrong.append(f"lockstep {shown} printed lines of over {COLUMNS} columns: {wide}")
     if lacks:
-        wrong.append(f"lockstep {shown} lacks {lacks}: {printed}")
+        wrong.append(f"lockstep {shown} did not print {lacks}: {printed}")
     return f"\n## {question}\n\n{body}\n", wrong
 
 
@@ -115,7 +115,7 @@ def main():
     if "--write" in sys.argv[1:] and not wrong:
         PAGE.write_text("\n".join(line.rstrip() for line in page.splitlines()) + "\n")
     elif headings != [line for line in PAGE.read_text().splitlines() if line.startswith("## ")]:
-        wrong.append("docs/transcripts.md has other questions: run tests/transcripts/record --write")
+        wrong.append("the questions of docs/transcripts.md are not up to date: run tests/transcripts/record --write")
     for line in wrong:
         print(f"transcripts: WRONG: {line}")
     print(f"transcripts: {len(headings)} questions, {len(wrong)} wrong, in {time.monotonic() - begin:.0f} s")

@@ -1,4 +1,4 @@
-"""What has gone wrong on the stack before each question is asked: made to happen, not made up."""
+"""Makes each thing really go wrong on the stack that a question of the transcripts is about."""
 import json
 import os
 import subprocess
@@ -26,17 +26,17 @@ def batch(lock, seconds, exit_code=0, **fields):
 
 
 def begin(lock, seconds=120, **fields):
-    """A run of exclusive-run, whose container works for so many seconds."""
+    """Starts a run of exclusive-run whose container works for `seconds`."""
     return start(STACK["ExclusiveRunStateMachineArn"], batch(lock, seconds, **fields))
 
 
 def holder(lock):
-    """The holder of the lock, once there is one."""
+    """Waits until the lock has a holder, and returns the holder."""
     return wait_for(lambda: next(iter(show(lock)["holders"]), None), f"a holder of {lock}", 40)["holder"]
 
 
 def short(lock):
-    """Its name as the tables show it."""
+    """Returns the short name of the holder, as the tables show it."""
     return "…" + holder(lock)[-12:]
 
 
@@ -50,7 +50,7 @@ def lockstep(*words):
 
 
 def order(**fault):
-    """A fault of the local stack, see tests/stack/README.md."""
+    """Causes a fault of the local stack: tests/stack/README.md."""
     request = urllib.request.Request(f"{os.environ['AWS_ENDPOINT_URL']}/_lockstack/faults",
                                      data=json.dumps(fault).encode(), method="POST")
     urllib.request.urlopen(request, timeout=10).read()
@@ -64,14 +64,14 @@ def at_work(lock, **fields):
 
 
 def stuck(lock):
-    """Its policy is hold, and it works for longer than it may: the lock is frozen until somebody has looked."""
+    """A run with the policy hold exceeds its limit, so the lock is frozen until an operator acts."""
     at_work(lock, stalePolicy="hold", maxRunSeconds=10, leaseSeconds=6, heartbeatSeconds=2)
     time.sleep(12)
     wait_for(lambda: ask_once(lock) and show(lock).get("state") == "frozen", f"the freeze of {lock}", 90)
 
 
 def ask_once(lock):
-    """One more run that asks for the lock, as the next tick would."""
+    """Starts one more run, as the next tick would, and waits for its end."""
     ended(begin(lock, 0.2), 60)
     return True
 
@@ -83,12 +83,12 @@ def skipped(lock):
 
 
 def throttled():
-    """DynamoDB refuses the requests of view for some seconds."""
+    """DynamoDB throttles the requests of view for 10 seconds."""
     order(habit="table-away", seconds=10, function=STACK["ViewFunctionArn"].rpartition(":")[2], **{"with": "throttle"})
 
 
 def slow(lock):
-    """Three runs that took a second or two, and one that takes longer."""
+    """After three runs of one or two seconds, one run takes longer."""
     for _ in range(3):
         ended(begin(lock, 0.2), 60)
     at_work(lock)
@@ -96,7 +96,7 @@ def slow(lock):
 
 
 def held_for(lock, seconds):
-    """The holder has held its permit for so long."""
+    """Waits until the holder has held its permit for more than `seconds`."""
     since = datetime.fromisoformat(show(lock)["holders"][0]["since"].replace("Z", "+00:00"))
     time.sleep(max(0, seconds + 1 - (datetime.now(timezone.utc) - since).total_seconds()))
 
@@ -107,7 +107,7 @@ def failed(lock):
 
 
 def task_of(lock):
-    """The id of the task of its latest run."""
+    """Returns the id of the task of the lock's latest run."""
     entries = json.loads(lockstep("history", lock, "--output", "json").stdout)["entries"]
     return entries[0]["taskArn"].rpartition("/")[2]
 
@@ -120,7 +120,7 @@ def queued(lock):
 
 
 def lost(lock):
-    """A run that lets others in after ten seconds, and works on."""
+    """A run with the policy yield loses its permit after ten seconds to the next run, and continues its work."""
     at_work(lock, stalePolicy="yield", maxRunSeconds=10, leaseSeconds=6, heartbeatSeconds=2)
     time.sleep(12)
     ask_once(lock)
@@ -132,7 +132,7 @@ def ran(lock):
 
 
 def missing(lock):
-    """It has succeeded, and then not for 26 hours: its record is made that much older than it is."""
+    """The last success was 26 hours ago: changes the record to that time."""
     ended(begin(lock, 0.2, expectEverySeconds=86400), 60)
     past = {"N": str(int((time.time() - 26 * 3600) * 1000))}
     client("dynamodb").update_item(
@@ -149,7 +149,7 @@ def missing(lock):
 
 
 def outage(name):
-    """A workflow that a rule starts every hour, and two ticks of the last hours that started nothing."""
+    """A rule starts a workflow every hour, and two ticks of the last hours started nothing."""
     arn, hour = account.machine(name), 3_600_000
     events = client("events")
     events.put_rule(Name=f"{name}-tick", ScheduleExpression="cron(0 * * * ? *)", State="ENABLED")
@@ -159,7 +159,7 @@ def outage(name):
 
 
 def scheduled(lock):
-    """A schedule that has not ticked yet; its run key is the time that was scheduled."""
+    """Creates a disabled schedule, which has not started anything. Its run key has the scheduled time."""
     key = "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>"
     target = {"Arn": STACK["ExclusiveRunStateMachineArn"], "RoleArn": role(), "Input": json.dumps(batch(lock, 0.2, runKey=key))}
     client("scheduler").create_schedule(Name=lock, ScheduleExpression="cron(0 2 * * ? *)", State="DISABLED",
@@ -167,12 +167,12 @@ def scheduled(lock):
 
 
 def idle(lock):
-    """A lock of the same prefix that nothing holds."""
+    """Creates a lock that nothing holds, by a run that ends at once."""
     ended(begin(lock, 0.2), 60)
 
 
 def listed(*locks):
-    """The index of all locks is eventually consistent."""
+    """Waits until the index of all locks, which is eventually consistent, has these locks."""
     def all_there():
         shown = json.loads(lockstep("locks", "--output", "json").stdout)["locks"]
         return set(locks) <= {lock["lock"] for lock in shown}

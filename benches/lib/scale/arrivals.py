@@ -1,15 +1,15 @@
-"""When starts come, and for which lock."""
+"""The times of starts, and the locks that they ask for."""
 from itertools import accumulate
 
 
 def paced(rate, seconds):
-    """Starts at even distances: a limit shows at its mean, without the noise of chance."""
+    """Yields the times of starts at even distances, so that a limit shows without random noise."""
     for number in range(int(rate * seconds)):
         yield number / rate
 
 
 def poisson(rate, seconds, random):
-    """Starts that know nothing of each other."""
+    """Yields the times of independent starts."""
     at = random.expovariate(rate)
     while at < seconds:
         yield at
@@ -17,24 +17,24 @@ def poisson(rate, seconds, random):
 
 
 def together(count):
-    """All starts at once, as from schedules of the same minute."""
+    """Returns an iterator with the time 0 for all starts, as from schedules of the same minute."""
     return (0.0 for _ in range(count))
 
 
 def uniform(locks, random):
-    """A choice of locks, all alike."""
+    """Returns a function that chooses each lock with the same probability."""
     return lambda: int(random.random() * locks)
 
 
 def zipf(locks, exponent, random):
-    """A choice of locks of which the one of rank r is started 1 / r^exponent as often as the first."""
+    """Returns a function that chooses the lock of rank r 1 / r^exponent times as often as the first."""
     totals = list(accumulate(rank ** -exponent for rank in range(1, locks + 1)))
     ranks = range(locks)
     return lambda: random.choices(ranks, cum_weights=totals)[0]
 
 
 def each_once():
-    """A lock of its own for each start."""
+    """Returns a function that chooses a new lock for each start."""
     counter = iter(range(1 << 62))
     return lambda: next(counter)
 

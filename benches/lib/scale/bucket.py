@@ -1,4 +1,4 @@
-"""What limits a rate or a level: token buckets, and the meters that say how near a limit the use came."""
+"""Token buckets, which limit a rate, and meters, which record the use of a limit."""
 
 
 class TokenBucket:
@@ -17,26 +17,26 @@ class TokenBucket:
         self.at = now
 
     def has(self, now, count=1):
-        """A count above the size is let through by a full bucket, which then owes the rest."""
+        """Returns whether `count` tokens are there. A full bucket passes a count above its size, and then owes the rest."""
         self.refill(now)
         return self.tokens >= (count if count < self.size else self.size)
 
     def take(self, now, count=1):
-        """Whether the tokens were there; they are taken if so."""
+        """Takes the tokens if they are there, and returns whether they were."""
         if not self.has(now, count):
             return False
         self.tokens -= count
         return True
 
     def reserve(self, now, count=1):
-        """Takes the tokens in any case; the seconds until they are there. Requests queue in their order."""
+        """Takes the tokens in any case, and returns the seconds until they are there. Requests queue in their order."""
         self.refill(now)
         self.tokens -= count
         return -self.tokens / self.rate if self.tokens < 0 else 0.0
 
 
 class OnDemand(TokenBucket):
-    """The throughput of an on-demand table: each `window` seconds, at least twice the peak of those before."""
+    """The throughput of an on-demand table: after each `window` seconds, it is at least twice the highest peak until then."""
 
     __slots__ = ("window", "ends", "second", "used", "peak", "most")
 
@@ -63,7 +63,7 @@ class OnDemand(TokenBucket):
 
 
 class Meter:
-    """How much of a resource was asked for, how much was throttled, and for how long that delayed."""
+    """Records the requests for a resource: their number, how many were throttled, and the delays that followed."""
 
     __slots__ = ("asked", "throttled", "peak", "second", "used", "delays", "first")
 
@@ -72,7 +72,7 @@ class Meter:
         self.delays, self.first = [], None
 
     def use(self, now, count=1):
-        """Counts a request, throttled or not: the peak is that of the demand in one second."""
+        """Counts a request, throttled or not. The peak is the highest demand in one second."""
         self.asked += 1
         if int(now) != self.second:
             self.second, self.used = int(now), 0
@@ -91,7 +91,7 @@ class Meter:
             self.first = now
 
     def delay(self, seconds):
-        """A delay that one request had in the end, whatever number of attempts it took."""
+        """Records the total delay of one request over all its attempts."""
         if seconds > 0:
             self.delays.append(seconds)
 
@@ -100,7 +100,7 @@ class Meter:
 
 
 def percentile(values, share, zeros=0):
-    """The value below which `share` of the values and of that many zeros lie."""
+    """Returns the value below which a `share` of the values lies, with `zeros` further values of 0."""
     place = int(share * (len(values) + zeros))
     if place < zeros or not values:
         return 0.0

@@ -1,4 +1,4 @@
-"""At which rate a limit begins to bite: bisection over simulations in which only that limit refuses."""
+"""Finds the rate at which a limit begins to bite, its knee, by bisection over simulations in which only that limit refuses."""
 from dataclasses import replace
 
 from .arrivals import each_once, one, paced
@@ -9,13 +9,13 @@ from .sweep import Sweep, capacity
 # A limit bites when it throttles more than one request in a hundred.
 BITES = 0.01
 TOLERANCE = 0.02
-# Starts of one probe: enough that a limit of a hundred at once is a number and no accident.
+# Starts of one probe: enough for a stable result at a limit of a hundred at once.
 STARTS = 2_000
 SEED = 1
 
 
 def bisect(bites, low, high, tolerance=TOLERANCE):
-    """The highest rate at which `bites` is false, to that tolerance: it is false at `low` and true at `high`."""
+    """Returns the highest rate at which `bites` is false, within the tolerance. `bites` is false at `low` and true at `high`."""
     while high / low > 1 + tolerance:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if bites(middle) else (middle, high)
@@ -23,7 +23,7 @@ def bisect(bites, low, high, tolerance=TOLERANCE):
 
 
 def search(bites, guess, most):
-    """The knee near a guess; None if there is none up to `most`."""
+    """Returns the knee, searched from a guess, or None if there is none up to `most`."""
     low = high = guess
     if bites(guess):
         low = guess / 2
@@ -48,13 +48,13 @@ class Probe:
         self.work, self.skips = work, skips
 
     def run(self, rate, name):
-        """The region after some time of a steady state at that rate, and its sweep."""
+        """Simulates a steady state at that rate, and returns the Region and its sweep."""
         minute = self.settings.sweep_every
         warm, measured = (3 * minute, 2 * minute) if name == "sweep" else (minute / 6, minute)
         warm += 0 if self.skips else self.work
         seconds = warm + measured
         limited = {name} & self.quotas.keys()
-        # What one lock takes does not depend on the number of others.
+        # The limit of one lock's partition does not depend on other locks, so it is not scaled.
         scale = max(1.0, rate * seconds / STARTS) if name != "partition" else 1.0
         region = Region(self.quotas, self.settings, replace(self.options, scale=scale, limited=limited), SEED)
         load = Load(paced(rate / scale, seconds), one() if self.skips else each_once(), lambda: self.work)
@@ -76,7 +76,7 @@ class Probe:
         return region.meters[name].share() > BITES
 
     def guesses(self, rate=50.0):
-        """Limit → the rate at which its mean use would reach it."""
+        """Returns for each limit the rate at which the use would reach it, if the use grew in proportion."""
         region, sweep = self.run(rate, "sweep")
         values = {name: quota.values(self.options.other)[0] for name, quota in self.quotas.items()}
         peaks = {name: meter.peak * region.scale for name, meter in region.meters.items()}
@@ -87,12 +87,12 @@ class Probe:
         return found
 
     def knee(self, name, guess, most):
-        """The highest rate that the limit lets through; None if it is not reached up to `most` starts a second."""
+        """Returns the highest rate that the limit lets through, or None if `most` starts a second do not reach it."""
         return search(lambda rate: self.bites(rate, name), guess, most)
 
 
 class Held:
-    """A holder that renewed a moment ago, for ever: its lock refuses every start."""
+    """A holder whose lease never ends, so its lock refuses every start."""
     beat = 20.0
 
     @property
@@ -104,7 +104,7 @@ HELD = Held()
 
 
 def pairs(quotas, settings, most=100_000):
-    """Pairs of acquire and release that one lock takes a second, from a process without a task token."""
+    """Returns the pairs of acquire and release per second that one lock allows, for a process without a task token."""
     def bites(rate):
         options = Options(limited=frozenset({"partition"}))
         region = Region(quotas, settings, options, SEED)

@@ -11,17 +11,17 @@ from .quotas import label  # noqa: E402
 from .scenario import SCENARIOS  # noqa: E402
 
 PLACE = re.compile(r"<!-- scale: ([\w -]+) -->(\n?)(.*?)<!-- end -->", re.DOTALL)
-# A limit is in the table of a scenario from that share of it on.
+# The table of a scenario shows a limit whose peak use is above this share of it.
 WORTH_SHOWING = 0.2
 PAGES = ("docs/scale.md", "benches/scale.md")
 
 
 class PageError(Exception):
-    """A page that cannot be filled."""
+    """The reason why the page cannot be filled."""
 
 
 def fill(text, values):
-    """The text with a value at each place, in the line or as lines of its own."""
+    """Returns the text with a value at each place. A value stays within its line, or has lines of its own."""
     def put(match):
         name, line, _ = match.groups()
         if name not in values:
@@ -36,7 +36,7 @@ def number(value):
 
 
 def table(head, rows):
-    """A table, in which a column whose name begins with > is one of numbers."""
+    """Returns a Markdown table. Columns whose names begin with > are aligned to the right."""
     lines = ["| " + " | ".join(name.lstrip(">") for name in head) + " |",
              "|" + "|".join("--:" if name.startswith(">") else "---" for name in head) + "|"]
     return "\n".join(lines + ["| " + " | ".join(cells) + " |" for cells in rows])
@@ -78,7 +78,7 @@ def limit_cells(one):
 
 
 def of_scenario(both, quotas):
-    """A row for each limit that throttled, or came near to it, before or after the raise."""
+    """Returns a row for each limit that throttled or nearly did, under the default quotas or the raised ones."""
     rows = []
     for name in quotas:
         default, raised = (both[key]["limits"][name] for key in ("default", "raised"))
@@ -118,7 +118,7 @@ SHOWN = {"sweep_every": "seconds between sweeps", "sweep_most": "seconds after w
 
 
 def values(result, quotas):
-    """Place of the page → what stands there."""
+    """Returns the text for each place of the page."""
     facts, assumed = result["settings"], result["assumed"]
     even = result["scenarios"]["uniform"]["raised"]["limits"]
     units, sweep = facts["units"], result["sweep"]
@@ -174,7 +174,7 @@ def check(root, settings, date, quotas):
 
 
 def show(scenario, both, quotas):
-    """A scenario for the terminal."""
+    """Returns the figures of a scenario as text for a terminal."""
     lines = [f"{scenario.id}: {scenario.title}"]
     for name in ("default", "raised"):
         one = both[name]

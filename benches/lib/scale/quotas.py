@@ -1,4 +1,4 @@
-"""The table of quotas, benches/quotas.toml, checked."""
+"""Reads and checks the table of quotas, benches/quotas.toml."""
 import tomllib
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ FIELDS = {"id": str, "service": str, "name": str, "kind": str, "unit": str, "rat
           "adjustable": bool, "code": str, "source": str, "verified": str, "note": str}
 BUCKETS = {"size": int, "raised_size": int}
 OTHERS = {"other_rate": int, "other_size": int}
-KINDS = {"bucket": "a request above it fails", "queue": "a request above it waits", "level": "so many at once"}
+KINDS = {"bucket": "a request above it fails", "queue": "a request above it waits", "level": "that number at once"}
 VERIFIED = ("page", "second-hand", "no")
 
 
 class QuotaError(Exception):
-    """A table of quotas that cannot be used."""
+    """A fault of the table of quotas."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +32,26 @@ class Quota:
     note: str
 
     def values(self, other=False, raised=False):
-        """Rate and size: in a large Region, in another one, or as raised."""
+        """Returns rate and size: the defaults of the large Regions, those of the `other` Regions, or those `raised`."""
         return self.raised if raised else self.other if other else (self.rate, self.size)
 
 
 def read(path):
-    """(date, id → quota), in the order of the file."""
+    """Returns the date of the table, and the quotas by id in the order of the file."""
     table = tomllib.loads(path.read_text())
     if not isinstance(table.get("date"), str):
-        raise QuotaError(f"{path.name} lacks date, the day on which the sources were read")
+        raise QuotaError(f"{path.name}: date is missing, but must be the day on which the sources were read")
     quotas = {}
     for number, row in enumerate(table.get("quota", [])):
         quota = check(f"{path.name}: quota {number} ({row.get('id', 'without id')})", row)
         if quota.id in quotas:
-            raise QuotaError(f"{path.name}: the id {quota.id} stands there twice")
+            raise QuotaError(f"{path.name}: two quotas have the id {quota.id}")
         quotas[quota.id] = quota
     return table["date"], quotas
 
 
 def label(quotas, name):
-    """What a limit is called in tables and charts."""
+    """Returns the name of a limit in tables and charts."""
     return f"{quotas[name].service}: {quotas[name].name}" if name in quotas else "the sweep"
 
 
@@ -62,7 +62,7 @@ def check(where, row):
             raise QuotaError(f"{where}: {field} is {row.get(field)!r}, but must be of type {kind.__name__}")
     strange = row.keys() - needed.keys() - OTHERS.keys()
     if strange:
-        raise QuotaError(f"{where}: {', '.join(sorted(strange))} is no field of a quota")
+        raise QuotaError(f"{where}: unknown fields: {', '.join(sorted(strange))}")
     for field, allowed in (("kind", tuple(KINDS)), ("verified", VERIFIED)):
         if row[field] not in allowed:
             raise QuotaError(f"{where}: {field} is {row[field]!r}, but must be one of {', '.join(allowed)}")

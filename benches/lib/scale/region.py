@@ -1,4 +1,4 @@
-"""An account's Region: its clock, its limits and what each of them was asked for."""
+"""An account's Region: its clock, its limits and the use of each limit."""
 import heapq
 from dataclasses import dataclass
 from itertools import count
@@ -7,13 +7,19 @@ from random import Random
 from .bucket import Meter, OnDemand, TokenBucket
 
 TABLE_MOST = 40_000
-# Of a published back-off: the SDK's standard mode waits up to a second, then up to two.
+# The back-off of the SDK's standard mode, as published: up to one second before the second attempt, then up to two.
 SDK_WAITS = (1.0, 2.0)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Which limits refuse (all, or those named), as they are in which Regions, and what a lock stands for."""
+    """How a Region is simulated.
+
+    limited   the limits that refuse requests; None means all
+    other     the default quotas are those outside of the large Regions
+    raised    the quotas are the raised ones
+    scale     how many locks one simulated lock stands for
+    """
     limited: frozenset = None
     other: bool = False
     raised: bool = False
@@ -21,7 +27,7 @@ class Options:
 
 
 class Clock:
-    """Events in the order of their time; those of the same time in the order in which they were set."""
+    """Runs events in the order of their times. Events of the same time run in the order in which they were added."""
 
     def __init__(self):
         self.now, self.events, self.order = 0.0, [], count()
@@ -41,9 +47,9 @@ class Clock:
 
 
 class Region:
-    """Limits as buckets, each with a meter. Only those in `limited` refuse; all are metered.
+    """Limits as buckets, each with a meter. All limits are metered, but only those in `limited` refuse.
 
-    `scale` divides what is shared by all locks, so that fewer starts show the same limit."""
+    `scale` divides the limits that all locks share, so that fewer starts reach the same limit."""
 
     def __init__(self, quotas, settings, options, seed):
         self.clock, self.random = Clock(), Random(seed)
@@ -62,7 +68,7 @@ class Region:
         return TokenBucket(max(size / scale, 1), rate / scale)
 
     def part(self, name, scale=1):
-        """One of several buckets of the same limit, with a meter of its own."""
+        """Returns one of several buckets of the same limit, with its own meter."""
         return self.plain(name, scale), Meter()
 
     def bucket(self, name):
@@ -72,7 +78,7 @@ class Region:
         return self.plain(name, self.scale)
 
     def drain(self):
-        """Empties all buckets and forgets what was metered: what follows is a steady state."""
+        """Leaves at most one second's tokens in each bucket, and resets the meters, so that a steady state follows."""
         now = self.clock.now
         parts = [bucket for bucket, _ in [*self.locks.values(), *self.shards]]
         for bucket in [*self.buckets.values(), *parts, *self.per_function.values()]:
@@ -81,7 +87,7 @@ class Region:
         self.meters = {name: Meter() for name in self.quotas}
 
     def take(self, name, tokens=1):
-        """Whether a request passes that fails above the quota."""
+        """Makes a request that fails above the quota. Returns whether it passes."""
         now, meter = self.clock.now, self.meters[name]
         meter.use(now, tokens)
         if self.buckets[name].take(now, tokens) or name not in self.limited:
@@ -90,7 +96,7 @@ class Region:
         return False
 
     def wait(self, name, tokens=1):
-        """Seconds that a request waits which is delayed above the quota."""
+        """Makes a request that waits above the quota. Returns the seconds of the wait."""
         now, meter = self.clock.now, self.meters[name]
         meter.use(now, tokens)
         if name not in self.limited:
@@ -102,7 +108,7 @@ class Region:
         return seconds
 
     def rise(self, name):
-        """Whether there is room for one more at once; it counts if so."""
+        """Adds one to a level, unless the level is at its limit. Returns whether there was room."""
         meter = self.meters[name]
         meter.level(self.levels[name] + 1)
         if name in self.limited and self.levels[name] >= self.values[name][0] / self.scale:
@@ -115,7 +121,7 @@ class Region:
         self.levels[name] -= 1
 
     def enter(self, function):
-        """Starts a call of a function: (the quota that refuses it or None, whether an environment is new)."""
+        """Starts a call of a function. Returns the quota that refuses it, or None, and whether it needs a new environment."""
         if not self.take("invocations"):
             return "invocations", False
         if not self.rise("concurrency"):
@@ -143,9 +149,9 @@ class Region:
         self.fall("concurrency")
 
     def write(self, lock, units, entries=0):
-        """The quota that throttles a write of a lock's item with that many entries of the index, or None.
+        """Writes a lock's item and `entries` units of its index. Returns the quota that throttles the write, or None.
 
-        DynamoDB throttles a write as a whole: nothing is taken from the others."""
+        DynamoDB throttles a write as a whole, so a throttled write takes nothing from the other quotas."""
         now = self.clock.now
         asked = [("table-write", self.buckets["table-write"], units)]
         if "partition" in self.limited:
@@ -162,13 +168,13 @@ class Region:
         return None
 
     def of_lock(self, lock):
-        """A lock is one partition key, and a partition that gets hot is split until the key has one alone."""
+        """Returns the partition of a lock. DynamoDB splits a hot partition until each lock, a partition key, has its own."""
         if lock not in self.locks:
             self.locks[lock] = self.part("partition")
         return self.locks[lock]
 
     def parted(self, name, part, tokens):
-        """The demand of the busiest part is the peak of all."""
+        """Meters a part's demand. The peak of the limit is that of its busiest part. Returns (name, bucket, tokens)."""
         (bucket, own), whole = part, self.meters[name]
         own.use(self.clock.now, tokens)
         whole.asked += 1

@@ -1,24 +1,25 @@
-"""Guarded runs: each start walks the states of exclusive-run, with the retries of the definition."""
+"""Guarded runs: each start passes through the states of exclusive-run, with the retries of the definition."""
 from dataclasses import dataclass
 
 from .settings import REFUSED, UNAVAILABLE
 from .sweep import async_wait
 
-# A caller that is throttled: it waits five seconds, then doubling up to five minutes, with full jitter. The times of
-# EventBridge Scheduler are not published.
+# A throttled caller waits up to 5 seconds, and each further time up to twice as long, at most 5 minutes, with full jitter.
+# EventBridge Scheduler's own times are not published.
 CALLER_FIRST, CALLER_MOST = 5.0, 300.0
-# Of a request to the table, and of Lambda for a new environment beside the function's own start. AWS publishes
-# neither: "single-digit milliseconds" for the first.
+# The time of a request to the table, and the time of Lambda for a new environment before the function's own start. AWS
+# publishes no figures, only "single-digit milliseconds" for the first.
 TABLE_MS, PREPARE_MS = 5.0, 200.0
-# The share of the events of stopped tasks that reach the reaper before the release. Nothing is published on it.
+# The share of events of stopped tasks that reach the reaper before the release: an assumption.
 EVENT_FIRST = 0.5
-# Requests of the reaper on the event of a stopped task: the run, the record, and the note of the task with its read.
+# Requests of the reaper for the event of a stopped task: it reads the run and the record, and reads and writes the note of the
+# task.
 REAPER_REQUESTS = 4
 
 
 @dataclass(frozen=True)
 class Load:
-    """What the starts are: their times, their locks, and how long the work takes."""
+    """The starts of a simulation: their times, their locks, and how long their work takes."""
     times: object
     locks: object
     work: object
@@ -39,7 +40,12 @@ class Run:
 
 
 class Call:
-    """One call of a function by a state: `since` its first attempt, throttled first by `by`, and what follows."""
+    """One call of a function by a state.
+
+    since   time of the first attempt
+    by      the quota that throttled an attempt first, or None
+    then    what follows the call, if it is not the run's usual next step
+    """
     __slots__ = ("run", "step", "tries", "sdk", "since", "then", "by", "cold", "granted")
 
     def __init__(self, run, step, since, then):
@@ -82,7 +88,7 @@ class Runs:
         self.states(self.settings.before_lock, self.call, run, "acquire")
 
     def states(self, count, then, *given):
-        """Enters that many states: above the quota they wait."""
+        """Enters `count` states, then calls `then`. Above the quota of transitions this waits."""
         seconds = self.region.wait("transition", count)
         if seconds > 0:
             self.clock.after(seconds, then, *given)
@@ -103,7 +109,7 @@ class Runs:
         self.attempt(call)
 
     def attempt(self, call):
-        """The write of the call, which the SDK tries again while the function waits."""
+        """Makes the call's write. If it is throttled, the SDK retries while the function waits."""
         blocked = self.write(call)
         if blocked:
             call.by, call.sdk = call.by or blocked, call.sdk + 1
@@ -169,7 +175,7 @@ class Runs:
         self.clock.after(run.beat, self.next_beat, run)
 
     def give_up(self, call):
-        """The retries of a state are over: the execution fails, and its event has the reaper free the lock."""
+        """Fails the execution after the last retry of a state. After a failed release, the reaper frees the lock."""
         run = call.run
         self.failed[call.step] = self.failed.get(call.step, 0) + 1
         run.failed = True
@@ -204,7 +210,7 @@ class Runs:
         self.states(self.settings.before_work, self.hold, run)
 
     def hold(self, run):
-        """The two branches: the work, and the heartbeats."""
+        """Starts both branches: the work and the heartbeats."""
         self.work(run)
         self.call(run, "heartbeat")
 
@@ -234,7 +240,7 @@ class Runs:
         self.states(self.settings.after_work, self.call, run, "release")
 
     def end_state(self, run, attempt):
-        """Ends the waiting heartbeat by SendTaskSuccess; without it the execution ends with its next heartbeat."""
+        """Ends the waiting heartbeat by SendTaskSuccess. If all attempts are throttled, the next heartbeat ends the execution."""
         if run.ended:
             return
         if self.region.take("end-state"):
@@ -257,7 +263,7 @@ class Runs:
         self.ended += 1
         self.region.fall("open")
         if run.failed:
-            # The event of a failed execution, which finds no holder any more.
+            # The event of a failed execution starts the reaper.
             self.clock.after(self.region.wait("rules"), self.event, run, 0, False)
 
     # ---- the reaper, on the event of a stopped task or of a failed execution ----
@@ -271,12 +277,12 @@ class Runs:
         if of_task:
             self.region.write(run.lock, self.settings.units["note"])
         if of_task and self.random.random() < self.load.event_first:
-            # The event came before the release: the holder is still there, and is checked.
+            # The event came before the release, so the lock still has its holder, and the reaper checks it.
             seconds += sum(self.described(name) for name in ("describe", "ecs-read", "ecs-read"))
         self.clock.after(seconds, self.region.leave, "reaper")
 
     def described(self, name):
-        """A call that is evidence, and the seconds that its attempts take. Without it the holder is left alone."""
+        """Makes a call that reads evidence, and returns the seconds of its attempts. Without evidence the holder stays."""
         seconds = self.load.table_ms / 1000
         for attempt in range(1, self.settings.sdk_attempts):
             if self.region.take(name):

@@ -1,4 +1,4 @@
-"""What happens at a given rate: the scenarios, and the figures of each."""
+"""The scenarios, each a simulation at a given rate of starts, and their figures."""
 import math
 from dataclasses import dataclass
 from random import Random
@@ -10,14 +10,14 @@ from .run import Load, Runs
 from .sweep import Sweep
 
 EXPONENT = 1.1
-# Lengths of work differ by a factor of e either way.
+# The standard deviation of the logarithm of the work's length: most lengths are within a factor of e of the median.
 SPREAD = 1.0
 CHUNK = 5.0
 
 
 @dataclass(frozen=True)
 class World:
-    """What all scenarios have in common."""
+    """The settings that all scenarios share."""
     rate: int = 1_000
     locks: int = 100_000
     seconds: int = 150
@@ -55,7 +55,7 @@ def load(scenario, world):
 
 
 def simulate(scenario, world, quotas, settings, raised, progress):
-    """The figures of a scenario, under the default quotas or the raised ones."""
+    """Simulates a scenario under the default quotas or the raised ones, and returns its figures."""
     limited = frozenset(quotas) if scenario.tasks else frozenset(quotas) - {"run-task"}
     region = Region(quotas, settings, Options(limited=limited, raised=raised), world.seed)
     what = load(scenario, world)

@@ -1,4 +1,4 @@
-"""The settings of Lockstep that the simulation works with, each read from the file that decides it."""
+"""Reads the settings of Lockstep that the simulation needs, each from the file that decides it."""
 import json
 import math
 import re
@@ -9,17 +9,17 @@ WORK = ["Begin Work", "Run Batch", "Was Work Stopped", "Release Lock"]
 AGAIN = ["May Start Again", "Wait For Capacity", "Confirm Lease", "Is Lease Held", "Run Batch"]
 SKIPPED = ["Check Input", "Acquire Lock", "Lock Is Ours", "Report Skip"]
 KB = 1024
-# The errors of a state whose function Lambda does not start, and whose function DynamoDB throttles.
+# The error of a state if Lambda does not start its function, and the error if DynamoDB throttles the function.
 REFUSED, UNAVAILABLE = "Lambda.TooManyRequestsException", "Lockstep.Unavailable"
 
 
 class SettingError(Exception):
-    """A setting that is not where it is read."""
+    """A setting that its file does not have."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """A retry rule of a state: seconds before the n-th retry, with full jitter or none."""
+    """A retry rule of a state."""
     interval: float
     attempts: int
     rate: float
@@ -27,10 +27,10 @@ class Retry:
     jitter: bool
 
     def wait(self, number, random):
-        """None after the last attempt."""
+        """Returns the seconds before retry `number`, or None after the last one."""
         if number > self.attempts:
             return None
-        # The power of a retry without an end overflows long before the longest wait is reached.
+        # The power would overflow for the most attempts that a retrier may allow. 60 is enough for the longest wait.
         wait = min(self.most, self.interval * self.rate ** min(number - 1, 60))
         return random.uniform(0, wait) if self.jitter else wait
 
@@ -68,16 +68,16 @@ class Settings:
     units: dict
 
     def beat(self, age):
-        """Seconds until the next heartbeat of a run of that age, as the definition computes it."""
+        """Returns the seconds until the next heartbeat of a run of that age, as the definition computes them."""
         most = max(self.heartbeat, self.beat_most)
         return math.floor(min(most, self.heartbeat + max(0.0, age) / self.beat_share))
 
     def lease_of(self, beat):
-        """Seconds of the lease that a heartbeat sets which is so far from the next."""
+        """Returns the seconds of the lease that a heartbeat sets if the next one follows in `beat` seconds."""
         return max(self.lease, self.lease_beats * (beat + 1)) if beat > self.heartbeat else self.lease
 
     def facts(self):
-        """What does not come from a measurement."""
+        """Returns all settings but the durations of calls, which change with every measurement."""
         known = asdict(self)
         return {name: value for name, value in known.items() if name != "calls"}
 
@@ -109,7 +109,7 @@ def number(pattern, where, content):
 
 
 def block(name, content):
-    """The lines of a resource of the template."""
+    """Returns the lines of a resource of the template."""
     return found(rf"^  {name}:\n((?:    .*\n|\n)+)", f"infra/template.yaml, {name}", content)
 
 
@@ -166,7 +166,7 @@ def of_definition(definition):
     split = WORK.index("Run Batch") + 1
     return {
         "before_lock": GRANTED.index("Acquire Lock") + 1,
-        # Keep Lease is entered beside the work.
+        # The last 1 is Keep Lease, which begins in parallel with the work.
         "before_work": len(GRANTED) - GRANTED.index("Acquire Lock") - 1 + split + 1,
         "after_work": len(WORK) - split,
         "after_skip": len(SKIPPED) - SKIPPED.index("Acquire Lock") - 1,
@@ -182,7 +182,7 @@ def of_definition(definition):
 
 
 def follow(where, states, names):
-    """Fails where the definition does not lead from each of the states to the next."""
+    """Raises SettingError if the definition does not lead from each of these states to the next."""
     for one, other in zip(names, names[1:]):
         state = states.get(one, {})
         rules = [state, *state.get("Choices", [])]
@@ -192,7 +192,7 @@ def follow(where, states, names):
 
 
 def retry(state, error):
-    """The rule of the state for that error: the first that names it."""
+    """Returns the first retry rule of the state that names the error or States.ALL."""
     for rule in state.get("Retry", []):
         if error in rule["ErrorEquals"] or rule["ErrorEquals"] == ["States.ALL"]:
             return Retry(rule.get("IntervalSeconds", 1), rule.get("MaxAttempts", 3), rule.get("BackoffRate", 2.0),
@@ -206,7 +206,7 @@ def rows(results, name, subject="Lockstep"):
 
 
 def calls(results):
-    """Milliseconds of a warm call, of a cold start, and requests to the table, for each function."""
+    """Returns for each function the milliseconds of a warm call and of a cold start, and its requests to the table."""
     _, requests = rows(results, "requests")
     steps = {"acquire": ("acquire-lock", requests["acquire, free"]),
              "heartbeat": ("heartbeat", requests["renew with a waiting beat"]),
@@ -222,10 +222,10 @@ def calls(results):
 
 
 def units(results):
-    """Write units of the table and of the index of due locks, for each step of a workflow's run.
+    """Returns the write units of the table and of the index of due locks, for each step of a workflow's run.
 
-    The measured units are those of a lock without a task token. What a token adds to the item is in the note on its
-    size. A release with a task token first fails, which is billed like the transaction that it was."""
+    The measured units are those of a lock without a task token. The note of item-size.json says how many bytes a token adds
+    to the item. The first transaction of a release with a task token fails, and AWS bills it like one that succeeds."""
     note, sizes = rows(results, "item-size")
     _, measured = rows(results, "write-units")
     bare = sizes["1 holder, 0 waiting"]

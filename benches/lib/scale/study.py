@@ -1,4 +1,4 @@
-"""All that is simulated: the scenarios, the knees, one lock, the sweep; and the file of results."""
+"""Runs all simulations (the scenarios, the knees, one lock, the sweep), and lays out the file of results."""
 import json
 
 from . import knee
@@ -8,15 +8,15 @@ from .run import EVENT_FIRST, PREPARE_MS, TABLE_MS
 from .scenario import SCENARIOS, simulate
 from .sweep import capacity
 
-# Lengths of work at which the knees are looked for, in seconds. The second is for the limits on which the length
-# has an effect.
+# Lengths of work in seconds at which the knees are searched. The second is for the limits of OF_LENGTH, which depend on
+# the length.
 WORK, LONG = 60, 600
 OF_LENGTH = {"transition", "open", "invocations", "table-write", "table-read", "shard", "sweep"}
 MOST = 20_000
-# How many times the rate of the scenarios a limit may be and still be in the chart.
+# The chart leaves out knees above this many times the rate of the scenarios.
 CHARTED = 5
-# The concurrency is not looked for: of calls below 100 ms, the requests a second are the tighter limit. The scaling
-# rate is a limit of changes, not of a steady state.
+# Limits without a knee here. For calls below 100 ms, the limit of requests per second is tighter than that of concurrency.
+# The scaling rate of environments limits changes, not a steady state.
 LEFT_OUT = {"concurrency", "environments", "partition", "put-events"}
 FIGURE = "starts a second at which a limit begins to bite"
 NOTE = ("Simulated with benches/scale: the starts a second at which more than 1 % of the requests of one limit are "
@@ -30,7 +30,7 @@ def scenario(chosen, world, quotas, settings, progress):
 
 
 def knees(quotas, settings, work, other, progress):
-    """Limit → starts a second at which it begins to bite, or None where it does not."""
+    """Returns for each limit the starts per second at which it begins to bite, or None if it does not."""
     probe = knee.Probe(quotas, settings, Options(other=other), work)
     found = {}
     for name, guess in probe.guesses().items():
@@ -47,7 +47,7 @@ def quotas_alike(quotas, name):
 
 
 def skips(quotas, settings, progress):
-    """Starts a second at one lock that is held: by PutEvents, and by its partition."""
+    """Returns the starts per second on one held lock that PutEvents allows, and that the lock's partition allows."""
     probe = knee.Probe(quotas, settings, Options(), 0, skips=True)
     guesses = {"put-events": quotas["put-events"].rate, "partition": quotas["partition"].rate / settings.units["refused"]}
     progress("knees of starts that are skipped")
@@ -63,7 +63,7 @@ def sweep(settings, quotas):
 
 
 def digits(value):
-    """Two digits: a bisection to 2 % has no more."""
+    """Rounds to two significant digits: a bisection to 2 % has no more."""
     return None if value is None else float(f"{value:.2g}")
 
 
@@ -83,14 +83,14 @@ def everything(world, date, quotas, settings, progress):
 
 
 def rows(found, quotas, most):
-    """For docs/performance.md and its chart, in which one far limit would hide the near ones."""
+    """Returns the rows of docs/performance.md. They leave out far limits, which would make the other bars too short."""
     near = sorted((value, name) for name, value in found.items() if value and value <= most)
     return [{"figure": FIGURE, "subject": label(quotas, name), "unit": "starts/s", "median": value, "n": 1}
             for value, name in near]
 
 
 def as_text(result):
-    """JSON with a line for each row, each limit of a scenario and each other value."""
+    """Returns the results as JSON with a line for each row, each limit of a scenario and each other value."""
     return layout(json.loads(json.dumps(result, default=vars))) + "\n"
 
 

@@ -1,12 +1,12 @@
-"""The sweep: once a minute the reaper checks the locks that are due, a shard after the other."""
+"""The sweep: once a minute the reaper checks the locks that are due, one shard after the other."""
 import heapq
 
-# Requests of a check: the record is read, read again for its new time, and written with it.
+# Requests of a check: it reads the record, reads it again for the new time, and writes it.
 CHECK_REQUESTS = 3
-# Of a holder that is dead: DescribeExecution, ListTasks, a read and a write that free its permit, SendTaskSuccess
-# to its heartbeat, PutEvents.
+# Further requests for a dead holder: DescribeExecution, ListTasks, a read and a write that free its permit,
+# SendTaskSuccess to its heartbeat, PutEvents.
 DEAD_REQUESTS = 6
-# Lambda tries an asynchronous call again after a second, then doubling up to five minutes.
+# Lambda retries an asynchronous call after one second, and then each time after twice as long, at most five minutes.
 ASYNC_FIRST, ASYNC_MOST = 1.0, 300.0
 
 
@@ -15,11 +15,11 @@ def async_wait(tries):
 
 
 class Sweep:
-    """The index of due locks as heaps, one for each shard. An entry counts while its run holds the lock."""
+    """The index of due locks as heaps, one for each shard. An entry is valid while its run holds the lock."""
 
     def __init__(self, region, table_ms, scale=1.0):
         self.region, self.clock, self.settings, self.scale = region, region.clock, region.settings, scale
-        # A lock stands for `scale` of them, so a page has fewer, and takes as long as the whole page would.
+        # One simulated lock stands for `scale` locks, so a page has fewer entries, but takes as long as a whole page.
         self.size = max(1, round(self.settings.page / scale))
         self.request = table_ms / 1000 * self.size * scale / self.settings.page
         self.shards = [[] for _ in range(self.settings.shards)]
@@ -43,7 +43,7 @@ class Sweep:
         self.invoke(self.sweeps[-1], len(self.sweeps) % len(self.shards), 0)
 
     def invoke(self, sweep, first, tries):
-        """Lambda tries an asynchronous call again that it has no concurrency for."""
+        """Invokes the reaper. Lambda retries an asynchronous call for which it has no concurrency."""
         blocked, _ = self.region.enter("reaper")
         if blocked:
             wait = self.region.random.uniform(0, async_wait(tries))
@@ -51,7 +51,7 @@ class Sweep:
         self.page(sweep, self.clock.now, first, 0)
 
     def due(self):
-        """Locks that are due now; what no longer holds a lock has left the index and is dropped."""
+        """Drops the entries of runs that no longer hold a lock, and returns the number of locks that are due now."""
         count = 0
         for number, shard in enumerate(self.shards):
             kept = [entry for entry in shard if not entry[2].released and entry[0] == entry[2].due]
@@ -61,7 +61,7 @@ class Sweep:
         return count
 
     def page(self, sweep, begin, first, done):
-        """One page of a shard: its locks are checked some at a time, and the page after it follows."""
+        """Checks the locks of one page of a shard, AT_ONCE at a time, and schedules the next page."""
         now, settings = self.clock.now, self.settings
         if done == len(self.shards):
             return self.over(sweep, begin, True)
@@ -89,7 +89,7 @@ class Sweep:
         return runs
 
     def check(self, run):
-        """A live holder gets the time at which its lease now ends; the seconds that throttling costs."""
+        """Sets the due time of a live holder to the end of its lease. Returns the seconds lost to throttling."""
         region, settings = self.region, self.settings
         region.take("table-read", CHECK_REQUESTS - 1)
         blocked = region.write(run.lock, settings.units["reschedule"], 2 * settings.units["entry"])
@@ -103,7 +103,7 @@ class Sweep:
 
 
 def capacity(settings, table_ms, describe=None, dead=False):
-    """Locks that one sweep checks in its time, by its own pace and by that of DescribeExecution."""
+    """Returns how many locks one sweep can check in its time, with its own pace and with the quota of DescribeExecution."""
     requests = CHECK_REQUESTS + (DEAD_REQUESTS if dead else 0)
     page = table_ms / 1000 * (1 + requests * -(-settings.page // settings.at_once))
     pages = int(settings.sweep_most / page) + 1

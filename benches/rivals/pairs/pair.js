@@ -1,9 +1,11 @@
 #!/usr/bin/env node
-// Pairs of Node: pair.js ENDPOINT TABLE
+// Acquires and releases locks in pairs, in Node: pair.js ENDPOINT TABLE
 //
-// Two conditional UpdateItem with the SDK v3, as the bare pair in Rust. Reads one order a line and answers each
-// by one line of JSON: {"pairs": 10} gives the milliseconds of ten pairs one after the other,
-// {"clients": 8, "seconds": 1} how many pairs eight clients do in a second, each on its own lock.
+// A pair is two conditional UpdateItem requests of the SDK v3, like the bare pair in Rust. Reads one order of JSON from
+// each line of stdin, and answers with one line of JSON:
+//
+//   {"pairs": 10}                  the milliseconds of each of ten pairs, one after the other
+//   {"clients": 8, "seconds": 1}   the number of pairs that eight clients complete in one second, each on its own lock
 "use strict";
 const { createInterface } = require("node:readline");
 const { Agent } = require("node:http");
@@ -43,7 +45,7 @@ async function timed(count) {
   return times;
 }
 
-/** Counts pairs that end in time. */
+/** Returns the number of pairs that are complete within `seconds`. */
 async function load(clients, seconds) {
   const end = performance.now() + seconds * 1000;
   let count = 0;

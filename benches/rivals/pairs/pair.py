@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Pairs of Python: pair.py boto3|library ENDPOINT TABLE
+"""Acquires and releases locks in pairs, in Python: pair.py boto3|library ENDPOINT TABLE
 
-`boto3` is two conditional UpdateItem, as the bare pair in Rust; `library` is python-dynamodb-lock. Reads one
-order a line and answers each by one line of JSON: {"pairs": 10} gives the milliseconds of ten pairs one after
-the other, {"clients": 8, "seconds": 1} how many pairs eight threads do in a second, each on its own lock.
+`boto3` makes a pair of two conditional UpdateItem requests, like the bare pair in Rust. `library` uses
+python-dynamodb-lock. Reads one order of JSON from each line of stdin, and answers with one line of JSON:
+
+  {"pairs": 10}                  the milliseconds of each of ten pairs, one after the other
+  {"clients": 8, "seconds": 1}   the number of pairs that eight threads complete in one second, each on its own lock
 """
 import json
 import sys
@@ -40,7 +42,7 @@ class Bare:
 
 
 class Library:
-    """Its background heartbeat is put off, so that it sends nothing of its own."""
+    """A client of python-dynamodb-lock. Its heartbeat period is so long that it sends no heartbeat during a measurement."""
 
     def __init__(self, endpoint, table):
         resource = boto3.resource("dynamodb", endpoint_url=endpoint, config=SETTINGS)
@@ -63,7 +65,7 @@ def timed(subject, count):
 
 
 def load(subject, clients, seconds):
-    """Counts pairs that end in time."""
+    """Returns the number of pairs that are complete within `seconds`."""
     counts = [0] * clients
     end = time.perf_counter() + seconds
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A lock around a command, written by hand with boto3: wrap.py TABLE LOCK COMMAND [ARG ...]
 
-What `lockstep run` is compared with: acquire, run, release. It does not renew, and passes no signal on.
+benches/command.py compares it with `lockstep run`. It acquires, runs the command and releases, but does not renew its
+lease and forwards no signal.
 """
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Takes a lock by one conditional UpdateItem. The client is built once, as Lambda's guides say."""
+"""Acquires a lock by one conditional UpdateItem. Creates the client once, as Lambda's best practices recommend."""
 import os
 import time
 

@@ -1,4 +1,4 @@
-"""Run the account probes: one line each, PASS, FAIL or SKIPPED, and delete all that they created."""
+"""Runs the account probes, prints PASS, FAIL or SKIPPED for each, and deletes all that they created."""
 import argparse
 import concurrent.futures
 import os
@@ -13,23 +13,23 @@ CREATES = """The probes create, under names that begin with lockstep-verify- and
   1 IAM role, 2 Lambda functions, some 25 state machines and 10 SQS queues, 4 EventBridge rules,
   2 log groups, 1 SNS topic, 2 schedules that fire once, 1 DynamoDB table with one item;
   with --subnets also 1 ECS cluster, 5 task definitions and 5 Fargate tasks of 0.25 vCPU for a few minutes.
-They delete all of it at their end, also after a failure, Ctrl-C or SIGTERM. What AWS itself adds stays: the
-rules StepFunctionsGetEventsForECSTaskRule of runTask.sync and
-StepFunctionsGetEventsForStepFunctionsExecutionRule of startExecution.sync, and deregistered task definitions for some hours.
-The caller needs the right to create all this. A run takes up to ten minutes and costs cents."""
+They delete all of this at their end, also after a failure, Ctrl-C or SIGTERM. What AWS itself creates stays: the
+rules StepFunctionsGetEventsForECSTaskRule for runTask.sync and
+StepFunctionsGetEventsForStepFunctionsExecutionRule for startExecution.sync, and deregistered task definitions for some hours.
+The caller needs permission to create all this. A run takes up to ten minutes and costs a few cents."""
 
 
 def parse():
     parser = argparse.ArgumentParser(
         prog="verify", description=__doc__, epilog=CREATES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--confirm", action="store_true", help="create resources in the account; without it nothing is, and only the probes run that need none")
+    parser.add_argument("--confirm", action="store_true", help="create resources in the account; without this flag only those probes run that need no resources")
     parser.add_argument("--list", action="store_true", help="list the probes")
     parser.add_argument("--subnets", default="", help="subnets for Fargate tasks, separated by commas")
-    parser.add_argument("--security-groups", default="", help="their security groups (default: the VPC's)")
-    parser.add_argument("--public-ip", action="store_true", help="for subnets without a NAT gateway or endpoints")
+    parser.add_argument("--security-groups", default="", help="security groups of the tasks, separated by commas (default: the VPC's)")
+    parser.add_argument("--public-ip", action="store_true", help="give the tasks public IP addresses: for subnets without a NAT gateway or endpoints")
     parser.add_argument("--image", default="public.ecr.aws/docker/library/busybox:stable",
                         help="image with /bin/sh and sleep (default %(default)s)")
-    parser.add_argument("--minutes", type=float, default=3, help="how long timers are watched (default %(default)s)")
+    parser.add_argument("--minutes", type=float, default=3, help="minutes for which timers are watched (default %(default)s)")
     parser.add_argument("names", nargs="*", metavar="PROBE", help="probes to run (default: all)")
     options = parser.parse_args()
     if unknown := set(options.names) - set(PROBES):
@@ -38,26 +38,26 @@ def parse():
 
 
 def outcome(name, scratch):
-    """The line of one probe, and whether it failed."""
+    """Runs one probe. Returns its line, and whether it failed."""
     try:
         note = PROBES[name](scratch)
     except Skipped as reason:
         return f"SKIPPED {name}: {reason}", False
     except Stopped:
         return f"SKIPPED {name}: the run was stopped", False
-    except Exception as error:  # whatever a probe meets is its result
+    except Exception as error:  # any error is the result of the probe
         why = " ".join(str(error).split()) or type(error).__name__
         return f"FAIL {name}: {why[:400]}", True
     return f"PASS {name}" + (f" ({note})" if note else ""), False
 
 
-def deaf():
+def ignore_signals():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def run(names, scratch):
-    """Run the probes side by side, for most of them wait most of the time. Returns how many failed."""
+    """Runs the probes in parallel, since most of them wait most of the time. Returns how many failed."""
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         running = [pool.submit(outcome, name, scratch) for name in names]
@@ -67,8 +67,8 @@ def run(names, scratch):
                 failed += bad
                 print(line, flush=True)
         except BaseException:
-            # From here on the way out is not interrupted: it ends with the deletions.
-            deaf()
+            # Nothing may interrupt the deletions that follow.
+            ignore_signals()
             scratch.stop()
             pool.shutdown(cancel_futures=True)
             raise
@@ -91,9 +91,9 @@ def main():
         print(f"{CREATES}\nverify: nothing was created. To run it: make verify-aws CONFIRM=yes")
         return 1 if bad else 2
     if not known:
-        print("verify: nothing was created: credentials are missing, or not accepted")
+        print("verify: nothing was created: the credentials are missing, or AWS does not accept them")
         return 2
-    # A shell without job control starts what is in the background deaf to Ctrl-C.
+    # A shell without job control lets background processes ignore Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     scratch = scratch_of(options)
@@ -105,7 +105,7 @@ def main():
         print("verify: stopped; deleting what was created", flush=True)
         failed = 1
     finally:
-        deaf()
+        ignore_signals()
         left = scratch.clean_up()
     for what, why in left:
         print(f"LEFT {what}: {why}")

@@ -1,19 +1,19 @@
-"""What the design counts on in executions that are the work of others."""
+"""Probes of the behaviour that the design assumes for executions that another execution starts."""
 from .registry import check, probe
 from .workflows import failed_with
 
-# As exclusive-run's own definition, with states in place of functions.
+# Catches every error, and adds it to the input of the state Read.
 CAUGHT = {"ErrorEquals": ["States.ALL"], "Output": "{% $merge([$states.input, $states.errorOutput]) %}", "Next": "Read"}
 
 
 def starting(scratch, child, name, **fields):
-    """A Task state that runs a state machine under a name and waits for its end."""
+    """Returns a Task state that starts an execution with a name and waits for its end."""
     return {"Type": "Task", "Resource": scratch.integration("states:startExecution.sync:2"), "End": True,
             "TimeoutSeconds": 60, "Arguments": {"StateMachineArn": child, "Name": name, "Input": {}}, **fields}
 
 
 def reading(scratch, execution):
-    """A Task state that reads an execution."""
+    """Returns a Task state that describes an execution."""
     return {"Type": "Task", "Resource": scratch.integration("aws-sdk:sfn:describeExecution"), "End": True,
             "TimeoutSeconds": 15, "Arguments": {"ExecutionArn": execution}}
 
@@ -23,7 +23,7 @@ def execution_of(machine, name):
 
 
 def errors(scratch, states, data=None):
-    """Error, Cause and what was read of the work, as the last state has them."""
+    """Runs the states, and returns the output of the last one."""
     ended = scratch.ended(scratch.start(scratch.machine(states), data), 90)
     check(ended["status"] == "SUCCEEDED", f"{ended['status']}: {ended.get('error')}: {ended.get('cause')}")
     return ended["output"]

@@ -1,4 +1,4 @@
-"""What the design counts on in EventBridge, its Scheduler and Amazon SNS, and how far reads lag behind."""
+"""Probes of the behaviour that the design assumes for EventBridge, its Scheduler and Amazon SNS, and of how far reads lag."""
 import datetime
 import json
 import time
@@ -9,7 +9,7 @@ KEY = "<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>"
 
 
 def once(scratch, target, request):
-    """A schedule that fires once, within two minutes. Returns the run key that it fills in."""
+    """Creates a schedule that fires once, within two minutes. Returns the run key that the Scheduler fills in."""
     api, name, role = scratch.client("scheduler"), scratch.name("schedule"), scratch.role()
     at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=scratch.seconds(90, 2))
     if not scratch.local:
@@ -57,7 +57,7 @@ def topic_gets_events(scratch):
 
 @probe("log-group-opens-itself-to-a-rule")
 def log_group_opens_itself(scratch):
-    """The rule comes first, as in the stack: the policy of the log group names it."""
+    """Creates the rule first, as the stack does, because the policy of the log group names the rule."""
     api, name, source = scratch.client("logs"), f"/aws/events/{scratch.name('log')}", scratch.name("source")
     rule = scratch.rule({"source": [source]}, scratch.log_group_arn(name))
     group = scratch.log_group(name)
@@ -77,7 +77,7 @@ def log_group_opens_itself(scratch):
 
 @probe("log-delivery-takes-no-policy-of-the-account")
 def log_delivery_takes_no_policy(scratch):
-    """The log of a new state machine: the account has as many log policies after it as before."""
+    """A new state machine with a log adds no log policy to the account."""
     api = scratch.client("logs")
     group = scratch.log_group(f"/aws/vendedlogs/states/{scratch.name('log')}")
 
@@ -86,14 +86,14 @@ def log_delivery_takes_no_policy(scratch):
     before = of_account()
     scratch.machine({"End": {"Type": "Succeed"}}, logs=group)
     new = of_account() - before
-    check(not new, f"the account has {len(new)} log policies more: {sorted(new)}")
+    check(not new, f"the account has {len(new)} new log policies: {sorted(new)}")
     own = api.describe_resource_policies(resourceArn=group)["resourcePolicies"]
     return f"{len(before)} log policies of the account, {len(own)} of the log group"
 
 
 @probe("execution-events-carry-their-end")
 def execution_events(scratch):
-    """The event of an end has what the reaper judges by; a describe call catches up with it."""
+    """The event of an execution's end has the fields that the reaper reads. DescribeExecution shows the end later."""
     states, worst = scratch.client("stepfunctions"), 0.0
     machine = scratch.machine({"Wait": {"Type": "Wait", "Seconds": 300, "End": True}})
     url = scratch.events({"source": ["aws.states"], "detail": {"stateMachineArn": [machine], "status": ["ABORTED"]}})
@@ -108,5 +108,5 @@ def execution_events(scratch):
         check(json.loads(detail["input"]) == {"lock": "nightly"}, f"the input is {detail['input']}")
         ended = scratch.ended(execution, 60, 0.2)
         worst = max(worst, time.monotonic() - since)
-        check(abs(ended["stopDate"].timestamp() * 1000 - detail["stopDate"]) < 1000, "two stopDates that differ")
+        check(abs(ended["stopDate"].timestamp() * 1000 - detail["stopDate"]) < 1000, "the event and DescribeExecution have different stopDates")
     return f"DescribeExecution at most {worst:.1f} s behind the event"

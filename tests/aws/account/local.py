@@ -1,4 +1,4 @@
-"""Run the account probes on the local stack, and list what they leave over."""
+"""Runs the account probes on the local stack, and lists what they leave over."""
 import os
 import re
 import signal
@@ -16,14 +16,14 @@ LINE = re.compile(r"(PASS) ([a-z-]+)( \(.+\))?|(SKIPPED|FAIL) ([a-z-]+): .+")
 
 
 def left_over():
-    """Names and ARNs with the probes' prefix."""
+    """Returns the names and ARNs of resources with the probes' prefix."""
     ecs, api = boto3.client("ecs"), boto3.client
     found = [
         *(one["name"] for one in api("stepfunctions").list_state_machines()["stateMachines"]),
         *(one["FunctionName"] for one in api("lambda").list_functions()["Functions"]),
         *api("sqs").list_queues().get("QueueUrls", []),
         *(one["Name"] for one in api("events").list_rules()["Rules"]),
-        # The emulator keeps the lines of a function also when its role may not write them.
+        # The emulator keeps a function's log lines even if its role may not write them.
         *(one["logGroupName"] for one in api("logs").describe_log_groups()["logGroups"]
           if not one["logGroupName"].startswith("/aws/lambda/")),
         *(one["TopicArn"] for one in api("sns").list_topics()["Topics"]),
@@ -36,7 +36,7 @@ def left_over():
 
 
 def problems():
-    """What is wrong, a line each."""
+    """Yields a line for each problem."""
     refused = subprocess.run([VERIFY], capture_output=True, text=True)
     free = re.search(r"^(PASS|SKIPPED) definitions-are-accepted", refused.stdout, re.M)
     if refused.returncode != 2 or not free or "nothing was created" not in refused.stdout or left_over():
@@ -47,7 +47,7 @@ def problems():
     print(whole.stdout + whole.stderr, end="", flush=True)
     lines = [match for match in map(LINE.fullmatch, whole.stdout.splitlines()) if match]
     if sorted(match[2] or match[5] for match in lines) != sorted(known):
-        yield "not each probe has its one line"
+        yield "a probe has no line, or more than one"
     if whole.returncode:
         yield f"exit code {whole.returncode}"
     if left := left_over():

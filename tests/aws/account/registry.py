@@ -1,7 +1,7 @@
-"""The probes by their names, and how a probe says that it cannot run."""
+"""The probes by their names, the exception of a skipped probe, and the check of a probe."""
 
 PROBES = {}
-FREE = set()  # those that create nothing, and so run without a confirmation
+FREE = set()  # names of probes that create nothing, and so run without --confirm
 
 
 class Skipped(Exception):
@@ -9,8 +9,10 @@ class Skipped(Exception):
 
 
 def probe(name, free=False):
-    """Registers a function of one argument, the Scratch, under the name that the documentation uses. It
-    returns a note for its line, or nothing; an exception is its failure."""
+    """Registers a probe under the name that the documentation uses.
+
+    A probe is a function with one argument, the Scratch. It returns a note for its line, or None, and fails by an exception.
+    """
     def register(function):
         assert name not in PROBES, name
         FREE.update([name] if free else [])

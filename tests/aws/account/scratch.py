@@ -1,4 +1,4 @@
-"""What the probes create: everything is registered with its deletion before it is used."""
+"""Creates the resources of the probes. Each is registered for deletion before a probe uses it."""
 import functools
 import io
 import json
@@ -19,11 +19,11 @@ GONE = ("ResourceNotFoundException", "StateMachineDoesNotExist", "NoSuchEntity",
 
 
 class Stopped(Exception):
-    """The run was stopped, so nothing more is created or waited for."""
+    """The run was stopped, so a probe creates nothing more and stops waiting."""
 
 
 def caller():
-    """Account and region, as far as they are known, and whether the account is."""
+    """Returns a text with account and Region, and whether the account is known."""
     session = boto3.session.Session()
     region = session.region_name or "no region"
     try:
@@ -35,7 +35,7 @@ def caller():
 
 
 class Making:
-    """One thing that is made once. The lock is its own: making takes minutes where a task has to run."""
+    """A value that is made once. It has its own lock, because making can take minutes."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Making:
             if self._outcome is None:
                 try:
                     self._outcome = make(), None
-                except Exception as error:  # raised again for each probe that needs the thing
+                except Exception as error:  # raised again for each probe that needs the value
                     self._outcome = None, error
         made, error = self._outcome
         if error:
@@ -57,7 +57,7 @@ class Making:
 class Scratch:
     def __init__(self, options, local):
         self.options = options
-        self.local = local  # an emulator, whose tasks start at once and whose roles need no time
+        self.local = local  # whether AWS is an emulator, whose tasks start and whose roles work at once
         self.prefix = f"lockstep-verify-{secrets.token_hex(4)}"
         self._deletions = []
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Scratch:
         self._stopped.set()
 
     def clean_up(self):
-        """Deletes everything, the newest first. Returns what is left: (what, why)."""
+        """Deletes everything, newest first. Returns (what, why) for each thing that could not be deleted."""
         self.stop()
         left = []
         while self._deletions:
@@ -79,12 +79,12 @@ class Scratch:
             except ClientError as error:
                 if error.response["Error"]["Code"].split("#")[-1] not in GONE:
                     left.append((what, str(error)))
-            except Exception as error:  # one that cannot be deleted must not keep the others
+            except Exception as error:  # one failure must not prevent the other deletions
                 left.append((what, str(error)))
         return left
 
     def create(self, what, make, delete):
-        """Makes a thing and registers its deletion, which gets what `make` returned."""
+        """Calls `make`, registers the deletion of what it returns, and returns it."""
         if self._stopped.is_set():
             raise Stopped
         made = make()
@@ -92,13 +92,13 @@ class Scratch:
         return made
 
     def shared(self, key, make):
-        """A thing that several probes use; made once, and a failure to make it is one for all of them."""
+        """Returns what several probes use. It is made once, and if that fails, all these probes fail."""
         with self._lock:
             making = self._shared.setdefault(key, Making())
         return making.once(make)
 
     def client(self, service):
-        # The session behind boto3.client is not safe to use from several threads.
+        # boto3.client is not thread-safe.
         with self._lock:
             if service not in self._clients:
                 config = Config(retries={"mode": "adaptive", "max_attempts": 8}, max_pool_connections=20)
@@ -116,7 +116,7 @@ class Scratch:
             raise Stopped
 
     def wait_for(self, poll, what, seconds=60, every=None):
-        """What `poll` returns, called each second: API calls of an account are limited."""
+        """Calls `poll` until it returns something, and returns that. Polls once a second, since an account limits API calls."""
         every = self.seconds(1, 0.2) if every is None else every
         end = time.monotonic() + seconds
         while True:
@@ -134,7 +134,7 @@ class Scratch:
         return identity["Arn"].split(":")[1]
 
     def role(self):
-        """One role for state machines, functions and schedules; it may touch what has the prefix."""
+        """Returns the role of state machines, functions and schedules. It may use resources with the prefix."""
         return self.shared("role", self._make_role)
 
     def _make_role(self):
@@ -151,7 +151,7 @@ class Scratch:
             (["states:DescribeExecution", "states:StopExecution"], anywhere % ("states", "execution:")),
             ("ecs:RunTask", anywhere % ("ecs", "task-definition/")), (["ecs:StopTask", "ecs:DescribeTasks"], tasks),
             (["events:PutRule", "events:PutTargets", "events:DescribeRule"], managed),
-            # It has no resource type; the token limits it.
+            # The action has no resource type. The task token limits it.
             ("states:SendTaskSuccess", "*"),
             # Log delivery is set up for the account. https://docs.aws.amazon.com/step-functions/latest/dg/cw-logs.html
             ([f"logs:{action}" for action in LOG_DELIVERY], "*"))
@@ -164,12 +164,12 @@ class Scratch:
         made = self.create(f"role {name}", lambda: iam.create_role(
             RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"], delete)
         iam.put_role_policy(RoleName=name, PolicyName="verify", PolicyDocument=json.dumps(policy))
-        # IAM is eventually consistent: other services learn of a role some seconds later.
+        # IAM is eventually consistent: other services see a role some seconds later.
         self.pause(self.seconds(20, 0))
         return made
 
     def function(self, source, runtime="python3.13", file="index.py"):
-        """A function of one file; returns its name. Its role may not write logs, so it leaves none."""
+        """Creates a function of one file, and returns its name. Its role may not write logs, so it leaves no log group."""
         api, name, role = self.client("lambda"), self.name("function"), self.role()
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as folder:
@@ -186,8 +186,10 @@ class Scratch:
     # ---- Step Functions -----------------------------------------------------
 
     def machine(self, states, logs=None, **fields):
-        """A state machine that starts at its first state; its executions are stopped at the end. A field that is
-        None is left out. Its failures are logged to the log group whose ARN is `logs`."""
+        """Creates a state machine that starts at its first state. The deletion stops its executions.
+
+        A field that is None is left out. Failures are logged to the log group whose ARN is `logs`.
+        """
         api, name, role = self.client("stepfunctions"), self.name("machine"), self.role()
         definition = {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
         definition = {name: value for name, value in definition.items() if value is not None}
@@ -230,14 +232,14 @@ class Scratch:
         return response["Attributes"]["QueueArn"]
 
     def let_in(self, url, service):
-        """Lets a service send to a queue."""
+        """Allows a service to send messages to a queue."""
         allow = {"Version": "2012-10-17", "Statement": [{
             "Effect": "Allow", "Principal": {"Service": service}, "Action": "sqs:SendMessage",
             "Resource": self.queue_arn(url)}]}
         self.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(allow)})
 
     def receive(self, url, seconds=60):
-        """The next message's body as JSON."""
+        """Receives the next message, deletes it, and returns its body as JSON."""
         api = self.client("sqs")
 
         def poll():
@@ -259,11 +261,11 @@ class Scratch:
         return arn
 
     def settle(self):
-        """A rule and the policies of its target take up to half a minute to come into force."""
+        """Waits until a rule and the policies of its target work, which takes up to half a minute."""
         self.pause(self.seconds(40, 0))
 
     def log_group(self, name):
-        """A log group. Returns its ARN, without the `:*` at its end."""
+        """Creates a log group. Returns its ARN without the `:*` at the end."""
         api = self.client("logs")
         self.create(f"log group {name}", lambda: api.create_log_group(logGroupName=name),
                     lambda _: api.delete_log_group(logGroupName=name))
@@ -275,7 +277,7 @@ class Scratch:
         return f"arn:{self.partition}:logs:{region}:{identity['Account']}:log-group:{name}"
 
     def events(self, pattern):
-        """A queue that gets matching events."""
+        """Creates a queue that receives matching events, and returns its URL."""
         url = self.queue("events")
         self.let_in(url, "events.amazonaws.com")
         self.rule(pattern, self.queue_arn(url))

@@ -1,4 +1,4 @@
-"""What the design counts on in Amazon ECS. These probes need subnets, for Fargate tasks."""
+"""Probes of the behaviour that the design assumes for Amazon ECS. They need subnets for Fargate tasks."""
 import json
 import time
 
@@ -30,7 +30,7 @@ def cluster(scratch):
 
 
 def task_definition(scratch, seconds):
-    """A family of its own for each probe: its name tells the tasks apart."""
+    """Registers a new family for a probe. The name of the family tells the tasks of probes apart."""
     api, name = scratch.client("ecs"), scratch.name("task")
     container = {"name": "work", "image": scratch.options.image, "essential": True, "stopTimeout": 5,
                  "entryPoint": ["/bin/sh", "-c"], "command": [ON_SIGTERM.format(seconds)]}
@@ -44,7 +44,7 @@ def task_definition(scratch, seconds):
 
 
 def network(scratch):
-    """In the upper camel case of Step Functions and the Scheduler."""
+    """Returns the network configuration in the upper camel case of Step Functions and the Scheduler."""
     groups = [group for group in scratch.options.security_groups.split(",") if group]
     return {"AwsvpcConfiguration": {
         "Subnets": scratch.options.subnets.split(","), **({"SecurityGroups": groups} if groups else {}),
@@ -52,7 +52,7 @@ def network(scratch):
 
 
 def lower(value):
-    """The same in the lower camel case of the API."""
+    """Returns the value with its names in the lower camel case of the API."""
     if isinstance(value, dict):
         return {key[0].lower() + key[1:]: lower(field) for key, field in value.items()}
     return value
@@ -73,7 +73,7 @@ def described(scratch, task):
 
 
 def observed(scratch):
-    """One task from RunTask to its end, which several probes read."""
+    """Returns what was observed of one task from RunTask to its end. Several probes share it."""
     return scratch.shared("observed", lambda: observe(scratch))
 
 
@@ -127,7 +127,7 @@ def run_task(scratch, definition, **fields):
 
 
 def running(scratch, definition):
-    """The one task of a definition, once it is RUNNING."""
+    """Waits until the task of a definition is RUNNING, and returns its ARN."""
     def poll():
         found = [described(scratch, task) for task in tasks_of(scratch, definition)]
         return next((task["taskArn"] for task in found if task["lastStatus"] == "RUNNING"), None)
@@ -175,7 +175,7 @@ def failing_branch_stops(scratch):
 
 @probe("refused-run-task-is-in-the-history")
 def refused_run_task(scratch):
-    """In a branch, where events of others stand between those of the call."""
+    """The call is in a branch, so events of another branch are between its events."""
     run = run_task(scratch, task_definition(scratch, 1))
     run["Arguments"]["Cluster"] = scratch.name("no-cluster")
     wait = {"Type": "Wait", "Seconds": 1, "End": True}

@@ -1,4 +1,4 @@
-"""What the design counts on in Step Functions, Lambda, IAM and DynamoDB."""
+"""Probes of the behaviour that the design assumes for Step Functions, Lambda, IAM and DynamoDB."""
 import json
 import re
 import time
@@ -17,7 +17,7 @@ def handler(event, context):
     time.sleep(event["seconds"])
     return "late"
 """
-# As the lock functions fail: over the runtime API, with an error type of their own.
+# Fails like the lock functions: through the runtime API, with an error type of its own.
 FAILING = """#!/bin/sh
 api=http://$AWS_LAMBDA_RUNTIME_API/2018-06-01/runtime/invocation
 while :; do
@@ -28,13 +28,13 @@ done
 
 
 def waiting(scratch, url, body=None, **fields):
-    """A Task state that sends its token to a queue and waits."""
+    """Returns a Task state that sends its token to a queue and waits."""
     return {"Type": "Task", "Resource": scratch.integration("sqs:sendMessage.waitForTaskToken"), "End": True,
             "Arguments": {"QueueUrl": url, "MessageBody": {"token": TOKEN, **(body or {})}}, **fields}
 
 
 def calling(scratch, resource, function, payload):
-    """A Task state that calls a function."""
+    """Returns a Task state that calls a function."""
     return {"Type": "Task", "Resource": scratch.integration(resource), "End": True, "TimeoutSeconds": 30,
             "Arguments": {"FunctionName": function, "Payload": payload}}
 
@@ -49,7 +49,7 @@ def answer(scratch, token, output='"done"'):
 
 
 def filled(text, partition):
-    """A definition with a value of its kind for each placeholder; one of an unknown name is an error."""
+    """Replaces each placeholder of a definition by a sample value of its kind. Raises StopIteration for an unknown kind."""
     arn = f"arn:{partition}:{{}}:us-east-1:111122223333:{{}}"
     kinds = {"FunctionArn": arn.format("lambda", "function:sample"), "StateMachineArn": arn.format("states", "stateMachine:sample"),
              "TopicArn": arn.format("sns", "sample"),
@@ -71,7 +71,7 @@ def definitions_are_accepted(scratch):
         text = filled(path.read_text(), scratch.partition)
         response = api.validate_state_machine_definition(definition=text, type="STANDARD")
         check(response["result"] == "OK", f"{path.name}: {json.dumps(response['diagnostics'])}")
-    # An endpoint that accepts everything has shown nothing.
+    # Checks that the endpoint refuses a broken definition: otherwise its results mean nothing.
     broken = api.validate_state_machine_definition(definition='{"StartAt": "A", "States": {"A": {"Type": "Task"}}}')
     if broken["result"] == "OK":
         raise Skipped("the endpoint also accepts a Task without a Resource")
@@ -118,7 +118,7 @@ def error_of_a_function(scratch):
 
 @probe("state-without-a-language-has-that-of-the-definition")
 def language_of_a_state(scratch):
-    """As `lockstep weave` writes a definition in JSONPath: its states are inside of a Parallel in JSONata."""
+    """Runs a JSONPath state inside a JSONata Parallel, as `lockstep weave` writes a definition in JSONPath."""
     work = {"StartAt": "Work", "States": {"Work": {
         "Type": "Pass", "Parameters": {"made.$": "States.Format('{}-7', $.name)"}, "End": True}}}
     around = {"Type": "Parallel", "QueryLanguage": "JSONata", "Arguments": "{% $input %}", "Branches": [work],
@@ -141,7 +141,7 @@ def time_limit_may_be_jsonata(scratch):
 
 @probe("timers-of-a-short-lease-are-kept")
 def timers_are_kept(scratch):
-    """Heartbeats of a lease of 10 s: a state of 3 s, a Retry after 1 s. None may be 10 s late."""
+    """Heartbeats of a lease of 10 s, by a state of 3 s and a Retry after 1 s: no two may be 10 s apart."""
     url, longest = scratch.queue(), 0.0
     retry = {"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 1, "BackoffRate": 1, "MaxAttempts": 99999998}
     scratch.start(scratch.machine({
@@ -149,7 +149,7 @@ def timers_are_kept(scratch):
     last, beats, end = scratch.receive(url)["at"], 0, time.monotonic() + scratch.seconds(60 * scratch.options.minutes, 12)
     while time.monotonic() < end:
         at = scratch.receive(url)["at"]
-        # A standard queue may deliver in another order; an older message says nothing.
+        # A standard queue may deliver messages in another order, so older messages do not count.
         longest, last, beats = max(longest, (at - last) / 1000), max(at, last), beats + 1
     check(longest < 10, f"{longest:.1f} s between two heartbeats of 4 s")
     return f"{beats} heartbeats, at most {longest:.1f} s apart"
@@ -157,7 +157,7 @@ def timers_are_kept(scratch):
 
 @probe("catch-leads-back-to-its-own-state")
 def catch_leads_back(scratch):
-    """As heartbeats that come less often: each time-out enters the state again, with a longer one and a new token."""
+    """Heartbeats that come less and less often: each timeout enters the state again, with a longer timeout and a new token."""
     url = scratch.queue()
     caught = {"ErrorEquals": ["States.Timeout"], "Assign": {"limit": "{% $limit + 2 %}"}, "Next": "Wait"}
     first = {"Type": "Pass", "Assign": {"limit": 1}, "Next": "Wait"}
@@ -200,7 +200,7 @@ def aborted_execution_is_redriven(scratch):
     check(first["made"] == second["made"], "the variables were not kept")
     check(first["token"] != second["token"], "the redriven state has the old token")
     answer(scratch, second["token"])
-    # The description may lag behind, and be that of before the redrive.
+    # DescribeExecution may lag, and still show the execution before the redrive.
     scratch.wait_for(lambda: scratch.described(execution)["status"] == "SUCCEEDED", "success")
     count = scratch.described(execution)["redriveCount"]
     check(count == 1, f"DescribeExecution has redriveCount {count}")

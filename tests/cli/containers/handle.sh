@@ -1,6 +1,6 @@
 #!/bin/sh
-# A user's program for one message, which is "NAME SECONDS PORT": it tells a resource at PORT of the
-# host when it starts and when it is done, under its fencing token.
+# A user's program that handles one message, "NAME SECONDS PORT". It reports its start and its end, with its
+# fencing token, to a resource at PORT of the host.
 read -r name seconds port
 host=${AWS_ENDPOINT_URL#http://}
 host=${host%%:*}
@@ -11,5 +11,5 @@ tell() {
 }
 
 tell start || exit 1
-sleep "$seconds" # not in the background, so a SIGTERM to the group ends it and this script
+sleep "$seconds" # in the foreground, so a SIGTERM to the process group ends both sleep and this script
 tell done

@@ -12,32 +12,32 @@ from .run import Run
 from .settings import ALL_LEVELS, DEFINITIONS, HERE, ROOT, SCORE, SURVIVORS, Problem, say
 from .tree import changed_since, fingerprint, free_slot
 
-DESCRIPTION = """Tries changes of the protocol's code and of the definitions on the fast levels of tests. A run can
-be interrupted and begun again: verdicts are kept for as long as code and tests stay the same.
-Runs side by side share them; each works in a copy of the tree with a build of its own."""
+DESCRIPTION = """Makes mutants of the protocol's code and of the definitions, and runs the fast test levels on each.
+A run can be interrupted and resumed: verdicts are kept until the code or the tests change.
+Parallel runs share the verdicts. Each works in its own copy of the tree, with its own build."""
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="mutants", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, about in (("run", "judge the mutants, print the score, fail on a survivor that is not justified"),
+    for name, about in (("run", "judge the mutants and print the score; fails for a survivor that is not justified"),
                         ("list", "print the mutants"),
                         ("report", "print the score and the survivors so far")):
         command = commands.add_parser(name, help=about)
         command.add_argument("--shard", metavar="K/N", help="only this part of the mutants, from 1/N to N/N")
-        command.add_argument("--in-diff", metavar="BASE", help="only what has changed since this commit")
+        command.add_argument("--in-diff", metavar="BASE", help="only mutants of lines that have changed since this commit")
         command.add_argument("--only", metavar="TEXT", action="append", default=[],
-                             help="only mutants with this text, for example a file's name; * and ? match any")
+                             help="only mutants with this text, such as the name of a file; * and ? are wildcards")
         command.add_argument("--kind", choices=("rust", "definition", "by-hand"), action="append")
         command.add_argument("--levels", default=",".join(ALL_LEVELS), help="only these levels (default %(default)s)")
-        command.add_argument("--seeds", type=int, metavar="N", help="worlds of the simulation (default: its own)")
+        command.add_argument("--seeds", type=int, metavar="N", help="number of simulated worlds (default: that of the test)")
         command.add_argument("--trust", action="store_true",
-                             help="count what was noticed on another tree, where the mutant's file is the same")
-    command.add_argument("--write", action="store_true", help="write the score of all mutants down, open ones too")
-    command = commands.add_parser("seen", help="see the judges of promises fail on the mutants that the promises name")
-    command.add_argument("--only", metavar="TEXT", action="append", default=[], help="only promises with this text in id or mutant")
+                             help="also use verdicts of another tree, if the mutant's file is the same")
+    command.add_argument("--write", action="store_true", help="write the score of all mutants to docs/mutants.md, even if some are open")
+    command = commands.add_parser("seen", help="check that a judge of each promise fails on the mutant that the promise names")
+    command.add_argument("--only", metavar="TEXT", action="append", default=[], help="only promises with this text in their id or mutant")
     command.add_argument("--levels", default=",".join(seen.LEVELS), help="only judges of these levels (default %(default)s)")
-    commands.add_parser("test", help="test the generators and the runner themselves")
+    commands.add_parser("test", help="test mutantctl itself")
     return parser.parse_args()
 
 
@@ -68,20 +68,20 @@ def main():
 
 
 def levels_of(text, known):
-    """The levels that an option names."""
+    """Returns the levels that an option names."""
     levels = text.split(",")
     if not set(levels) <= set(known):
-        raise Problem(f"--levels is {text}, but must be of {','.join(known)}")
+        raise Problem(f"--levels is {text}, but must be levels out of {','.join(known)}, separated by commas")
     return levels
 
 
 def collected(tree):
-    """All mutants of the tree, and what is wrong with the lists."""
+    """Returns all mutants of the tree, and the faults of the list of by-hand mutants."""
     found = rust.mutants(tree)
     for path in sorted(tree.glob(DEFINITIONS)):
         found += definition.mutants(str(path.relative_to(tree)), path.read_text())
     ours, wrong = by_hand(tree)
-    # Of a page or a template, `seen` knows the tests that read it.
+    # Mutants of pages and templates are only for `seen`, which knows the tests that read them.
     return numbered(found + [mutant for mutant in ours if mutant.levels != "text"]), wrong
 
 
@@ -90,7 +90,7 @@ def by_hand(tree):
 
 
 def selected(every, options):
-    """Those that the options ask for. Ordinals come from the whole list."""
+    """Returns the mutants that the options select."""
     found = every
     if options.in_diff:
         changed = changed_since(options.in_diff)
@@ -104,7 +104,7 @@ def selected(every, options):
 
 
 def report(every, chosen, tree, reasons, wrong, options):
-    """Prints the score of the chosen ones; writes it down when all mutants have their verdict."""
+    """Prints the score of the chosen mutants. Writes docs/mutants.md if all mutants have a verdict."""
     strict = options.command == "run"
     results = Results(tree, trust=options.trust)
     verdicts = [results.of(mutant) for mutant in chosen]
@@ -122,7 +122,7 @@ def report(every, chosen, tree, reasons, wrong, options):
         score.write(whole, reasons)
         say(f"mutants: the score is in {SCORE.relative_to(ROOT)}")
     if complaints:
-        say(f"mutants: write a test, or the reason why none is possible into {SURVIVORS.name}")
+        say(f"mutants: write a test, or write into {SURVIVORS.name} why no test is possible")
     return 1 if complaints and strict else 0
 
 
@@ -131,7 +131,7 @@ def interrupt(*_):
 
 
 if __name__ == "__main__":
-    # A run in the background ignores SIGINT; both end it with the tree as it was.
+    # A background process ignores SIGINT by default. Both signals end the run and restore the tree.
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     try:

@@ -1,4 +1,4 @@
-"""Mutants that somebody wrote: changes that no generator makes, in the places where it matters most."""
+"""Reads the mutants of by-hand.toml: changes that no generator makes, in the places that matter most."""
 import tomllib
 
 from .mutant import Mutant
@@ -6,7 +6,7 @@ from .settings import BY_HAND, Problem
 
 
 def mutants(read, path=BY_HAND):
-    """The mutants of the list, and what is wrong with it; `read` gives a file's text, or None."""
+    """Returns the mutants of the list, and its faults. `read` returns the text of a file, or None."""
     entries = tomllib.loads(path.read_text()).get("mutant", []) if path.exists() else []
     names = [entry["name"] for entry in entries]
     if len(set(names)) != len(names):
@@ -16,17 +16,17 @@ def mutants(read, path=BY_HAND):
         try:
             found.append(from_entry(entry, read(entry["file"])))
         except Problem as problem:
-            # The others are worth their run all the same.
+            # A faulty entry must not prevent the run of the others.
             wrong.append(str(problem))
     return found, wrong
 
 
 def from_entry(entry, text):
-    """The text to find has to stand in the file once: a change of it changes the mutant with it."""
+    """Returns the mutant of an entry. The text to find must occur in the file exactly once."""
     name, old, new = entry["name"], entry["find"], entry["replace"]
     times = 0 if text is None else text.count(old)
     if times != 1:
-        raise Problem(f"by-hand mutant \"{name}\": its text stands in {entry['file']} {times} times, not once")
+        raise Problem(f"by-hand mutant \"{name}\": its text occurs in {entry['file']} {times} times, not once")
     if old == new:
         raise Problem(f"by-hand mutant \"{name}\" changes nothing")
     begin = text.index(old)

@@ -1,4 +1,4 @@
-"""Mutants of a state machine's definition: each changes what it means in one place."""
+"""Makes mutants of a state machine's definition. Each changes the meaning of the definition in one place."""
 import copy
 import json
 
@@ -12,7 +12,7 @@ ATTEMPTS = 3
 
 
 def mutants(file, text):
-    """All mutants of the definition `text` in `file`, in the order of its states."""
+    """Returns all mutants of the definition `text` in `file`, in the order of its states."""
     document = json.loads(text)
     found = []
     for path, scope in scopes(document):
@@ -25,11 +25,11 @@ def mutants(file, text):
 
 
 class Gone:
-    """Stands for a value that is taken away."""
+    """Stands for the new value of something that is removed."""
 
 
 def scopes(node, path=()):
-    """Each `States` of the document with the path to it: the targets of its transitions are its own names."""
+    """Yields each `States` of the document, with the path to it. A transition leads to a state of the same `States`."""
     if isinstance(node, dict):
         for key, value in node.items():
             if key == "States":
@@ -41,7 +41,7 @@ def scopes(node, path=()):
 
 
 def of_state(state, names):
-    """The changes of one state: (place in the state, what changes, the new value)."""
+    """Yields the changes of one state: (place in the state, description, new value)."""
     yield from retries(state)
     yield from catches(state)
     yield from choices(state)
@@ -100,12 +100,12 @@ def retargeted(state, names):
 
 
 def transitions(state):
-    """Where the state leads to: (place, name of the target)."""
+    """Yields the transitions of the state: (place, name of the target)."""
     for key in ("Next", "Default"):
         if key in state:
             yield (key,), state[key]
     for part in ("Choices", "Catch"):
-        # Rules that lead to the same state are one transition with several causes.
+        # Several rules that lead to the same state count as one transition.
         seen = set()
         for number, entry in enumerate(state.get(part, [])):
             if entry["Next"] not in seen:
@@ -153,7 +153,7 @@ def arguments(state):
 
 
 def fields(place, value):
-    """Every field of an object is dropped, every outcome becomes each other, at any depth."""
+    """Yields changes that drop a field of an object, and changes of an outcome into each other outcome, at any depth."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key != "FunctionName":
@@ -168,7 +168,7 @@ def fields(place, value):
 
 
 def within(place, value):
-    """Every element of an object or a list inside an expression is dropped."""
+    """Yields changes that drop an element of an object or a list inside an expression."""
     if not is_expression(value):
         return
     for begin, end in jsonata.elements(value):
@@ -189,14 +189,14 @@ def shortened(text, most=60):
 
 
 def replaced(document, path, value):
-    """A copy of the document with `value` at `path`."""
+    """Returns a copy of the document with `value` at `path`."""
     document = copy.deepcopy(document)
     node = document
     for key in path[:-1]:
         node = node[key]
     if value is Gone:
         del node[path[-1]]
-        # ASL wants no empty list, and an empty `Assign` says nothing.
+        # ASL allows no empty list, and an empty `Assign` has no effect.
         if not node and path[-2:-1] and path[-2] in ("Retry", "Catch", "Choices", "Assign"):
             return replaced(document, path[:-1], Gone)
     else:
@@ -205,13 +205,15 @@ def replaced(document, path, value):
 
 
 def where(path):
-    """The state with the states around it, without the numbers of branches."""
+    """Returns the names of the state and of the states around it, without the numbers of branches."""
     return "/".join(part for part in path if isinstance(part, str) and part not in ("States", "Branches"))
 
 
 def described(state, place):
-    """The name of a place in a state, and the line that tells it from others: both without numbers, so
-    that they hold when an entry is added before."""
+    """Returns the name of a place in a state, and a line that tells it from similar places.
+
+    Neither contains a number, so both stay the same if an entry is added before the place.
+    """
     part, *rest = place
     if not rest:
         return part, ""

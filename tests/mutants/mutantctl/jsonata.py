@@ -1,14 +1,14 @@
-"""Just enough of JSONata's syntax to take one element out of an object or an array in an expression."""
+"""Parses just enough of JSONata to remove one element of an object or an array in an expression."""
 
 PAIRS = {"{": "}", "[": "]", "(": ")"}
 
 
 def elements(text):
-    """The top-level elements of every `{…}` and `[…]` in `text`: (begin of the element, its end).
+    """Returns (begin, end) of each top-level element of every `{…}` and `[…]` in `text`.
 
-    An end includes the comma behind the element, or the begin the comma before the last one, so that
-    the text without the element is still an expression. Subscripts (`value[0]`, `value[Name = 'x']`)
-    are no lists, and a list of one element stays whole.
+    The end includes the comma after the element, and the begin of the last element includes the comma before it, so that the
+    text without the element is still an expression. Subscripts (`value[0]`, `value[Name = 'x']`) are not lists. A list of one
+    element is left out.
     """
     found = []
     for begin, end in brackets(text):
@@ -24,7 +24,7 @@ def elements(text):
 
 
 def brackets(text):
-    """The begin and the end of each pair of brackets, in the order of their begins."""
+    """Returns (begin, end) of each pair of brackets, in the order of the begins."""
     stack, pairs = [], []
     for at in code(text, 0, len(text)):
         if text[at] in PAIRS:
@@ -35,7 +35,7 @@ def brackets(text):
 
 
 def top_level(text, begin, end):
-    """The indexes between `begin` and `end` that stand in no bracket, string or pattern."""
+    """Yields the indexes between `begin` and `end` that are not inside brackets, a string or a pattern."""
     depth = 0
     for at in code(text, begin, end):
         if text[at] in PAIRS:
@@ -47,7 +47,7 @@ def top_level(text, begin, end):
 
 
 def code(text, begin, end):
-    """The indexes that stand in no string and no regular expression."""
+    """Yields the indexes that are not inside a string or a regular expression."""
     at = begin
     while at < end:
         if text[at] in "'\"`" or (text[at] == "/" and begins_pattern(text, at)):
@@ -58,7 +58,7 @@ def code(text, begin, end):
 
 
 def closing(text, begin):
-    """The end of the string or pattern that begins here."""
+    """Returns the end of the string or pattern that begins at `begin`."""
     at = begin + 1
     while at < len(text) and text[at] != text[begin]:
         at += 2 if text[at] == "\\" else 1
@@ -66,7 +66,7 @@ def closing(text, begin):
 
 
 def begins_pattern(text, at):
-    """A slash divides after a value, and begins a pattern after anything else."""
+    """Returns whether a slash begins a pattern. After a value, a slash divides."""
     return not ends_value(text[:at])
 
 
@@ -76,6 +76,6 @@ def is_subscript(text, at):
 
 
 def ends_value(text):
-    """Whether the text ends with a name, a number, a string or a closing bracket."""
+    """Returns whether the text ends with a name, a number, a string or a closing bracket."""
     last = text.rstrip()[-1:]
     return bool(last) and (last.isalnum() or last in "_)]}'\"`$")

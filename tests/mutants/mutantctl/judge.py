@@ -1,4 +1,4 @@
-"""Builds a level's test program and runs it, and reads from its output what it makes of a mutant."""
+"""Builds and runs the test program of a level, and reads its verdict on a mutant from the output."""
 import json
 import os
 import re
@@ -13,14 +13,21 @@ from dataclasses import dataclass
 from .settings import COUNTS, CPU_FACTOR, CPU_FLOOR, MEMORY, STACK, WALL_FACTOR, WALL_FLOOR, Problem
 
 FAILED = re.compile(r"^---- (\S+) stdout ----$", re.MULTILINE)
-# Seconds for the output of a program that has ended.
+# Most seconds to wait for the output of a program that has ended.
 DRAIN = 30
 FAILED_LINE = re.compile(r"^test (\S+) \.\.\. FAILED$")
 
 
 @dataclass(frozen=True)
 class Result:
-    """`verdict`: passed, caught, counted (by a recorded number alone), timeout or unviable."""
+    """The result of a run. `verdict` is one of:
+
+    passed     all tests passed
+    caught     a test failed
+    counted    only comparisons with a recorded number failed
+    timeout    the program took too long
+    unviable   the mutant does not compile
+    """
 
     verdict: str
     why: str = ""
@@ -30,7 +37,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Most processor time and most time on the wall that a run of a level may take, in seconds."""
+    """The most processor time and wall-clock time, in seconds, that a run of a level may take."""
 
     cpu: float
     wall: float
@@ -54,13 +61,13 @@ class Program:
 
 @dataclass(frozen=True)
 class NotBuilt:
-    """The compiler's errors: (message, the places in the tree that it names as (file, byte))."""
+    """The errors of the compiler: (message, [(file, byte), ...])."""
 
     errors: list
 
 
 def build(level, slot):
-    """The level's test program for the tree as it is now, or the compiler's errors."""
+    """Builds the level's test program from the current tree. Returns the program, or the errors of the compiler."""
     begin = time.monotonic()
     command = ["cargo", "test", "--locked", "--no-run", "--message-format", "json", *level.build]
     for setting in level.profile:
@@ -81,7 +88,7 @@ def build(level, slot):
 
 
 def error(message):
-    """The message's first line, and its places: those of macros where they are called, too."""
+    """Returns the first line of a compiler message, and its places. A place in a macro counts where the macro is called, too."""
     places = []
     for span in message["spans"]:
         while span:
@@ -92,7 +99,7 @@ def error(message):
 
 
 def run(program, env, bounds):
-    """Runs the test program: a stuck one ends by its processor time, one that sleeps by the wall."""
+    """Runs the test program. The processor time ends a program that loops, the wall-clock time one that sleeps."""
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (int(bounds.cpu), int(bounds.cpu) + 5))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -112,7 +119,7 @@ def run(program, env, bounds):
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
 
-    # A process that a broken program has left holds its output open.
+    # In a thread, because a process that a broken program leaves behind keeps its output open.
     reader = threading.Thread(target=collect, daemon=True)
     reader.start()
     try:
@@ -131,7 +138,7 @@ def run(program, env, bounds):
 
 
 def read(code, output):
-    """The verdict of a test program's exit and output, and the tests that failed."""
+    """Returns the verdict from the exit code and the output of a test program, and the reason, such as the failed tests."""
     if code == 0:
         return "passed", ""
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
@@ -153,7 +160,7 @@ def shown(names, most=3):
 
 def environment(slot, extra=(), stack=False):
     env = {name: value for name, value in os.environ.items() if stack or not name.startswith(("LOCKSTEP_", "AWS_"))}
-    # A function with many mutants has the locals of all of them on its stack.
+    # The stack frame of a function with many mutants has the local variables of all of them.
     env |= {"RUST_MIN_STACK": str(STACK), "RUST_BACKTRACE": "0"}
     return env | {"CARGO_TARGET_DIR": str(slot.target), "CARGO_TERM_COLOR": "never"} | dict(extra)
 

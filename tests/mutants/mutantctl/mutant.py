@@ -1,4 +1,4 @@
-"""One change of one file, with a name that survives changes elsewhere in the file."""
+"""A mutant: one change of one file, with a name that stays the same when other parts of the file change."""
 import hashlib
 import re
 from collections import Counter
@@ -11,12 +11,16 @@ COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Mutant:
-    """The `change` of `file` inside `scope`; with it the file has the content `text`.
+    """One change of one file.
 
-    `line` is the source line of a change that is smaller than its scope, and tells apart what
-    `change` alone does not. `ordinal` counts from 1 among mutants that are still the same. `lines`
-    are the numbers of the first and the last line that it changes, and `edit` is what it changes in the
-    file's text (begin, end, what stands there instead), where they are known.
+    kind      "rust", "definition" or "by-hand"
+    scope     the function or state that has the change
+    change    a description of the change
+    line      the source line, if the change is smaller than its scope
+    text      the content of the file with the change
+    ordinal   counts, from 1, the mutants whose other names are all equal
+    lines     the numbers of the first and the last changed line, if known
+    edit      (begin, end, new text) of the change, if known
     """
 
     kind: str
@@ -30,13 +34,13 @@ class Mutant:
     edit: tuple[int, int, str] | None = None
 
     def is_in(self, changed):
-        """Whether it changes a line that `changed` has: file → numbers of lines."""
+        """Returns whether the mutant changes a line in `changed`, which has the numbers of lines by file."""
         lines = changed.get(self.file, ())
         return bool(lines) and (self.lines is None or any(self.lines[0] <= at <= self.lines[1] for at in lines))
 
     @property
     def key(self):
-        """What a justification names. No line number, so that it holds when the file grows."""
+        """The key in survivors.toml. It has no line number, so that it stays valid when the file grows."""
         return (self.file, self.scope, self.change, self.line, self.ordinal)
 
     @property
@@ -45,14 +49,13 @@ class Mutant:
 
     @property
     def content(self):
-        """Tells apart the same mutant in two versions of its file. Comments of Rust do not count."""
+        """A hash of the changed file, without comments of Rust. It differs between two versions of the file."""
         code = COMMENT.sub("", self.text) if self.file.endswith(".rs") else self.text
         return hashlib.sha256(code.encode()).hexdigest()[:10]
 
     @property
     def levels(self):
-        """Which levels can see it: a definition is JSON to the domain's tests, and they call no use case. Text is a page or a
-        template."""
+        """The key in LEVELS of the levels whose tests can notice the mutant, or "text" for a page or a template."""
         if self.file.endswith(".json"):
             return "definition"
         if not self.file.endswith(".rs"):
@@ -69,7 +72,7 @@ class Mutant:
 
 
 def numbered(mutants):
-    """The same mutants, with ordinals where their keys are equal."""
+    """Returns the mutants, with ordinals for those whose keys are equal."""
     seen = Counter()
     result = []
     for mutant in mutants:
@@ -79,7 +82,7 @@ def numbered(mutants):
 
 
 def shard(mutants, text):
-    """The part `k/n` of the mutants, k from 1. A mutant's shard hangs on its id alone."""
+    """Returns part `k/n` of the mutants, with k from 1. The shard of a mutant depends on its id alone."""
     if not text:
         return mutants
     part, parts = (int(number) for number in text.split("/"))

@@ -1,4 +1,4 @@
-"""The verdicts that are known, one line of JSON each, so that a run can be interrupted and resumed."""
+"""Keeps the known verdicts as lines of JSON, so that a run can be interrupted and resumed."""
 import fcntl
 import json
 
@@ -8,7 +8,7 @@ PATH = "results.jsonl"
 
 
 class Verdict:
-    """What is known of one mutant: the levels that it survived, and the one that it did not."""
+    """The verdict on one mutant: the levels that it survived, and the level that ended it."""
 
     def __init__(self, mutant, line=None):
         line = line or {}
@@ -22,12 +22,12 @@ class Verdict:
 
     @property
     def left(self):
-        """The levels that have not judged it."""
+        """The levels that have not judged the mutant."""
         return [] if self.ended else [level for level in LEVELS[self.mutant.levels] if level.name not in self.passed]
 
     @property
     def state(self):
-        """unviable, timeout, caught, counted, missed; or survives, while levels are left."""
+        """unviable, timeout, caught, counted or missed. While levels are left: survives, or unknown if none has judged it."""
         if self.ended:
             return self.ended
         if self.left:
@@ -50,10 +50,10 @@ class Verdict:
 
 
 class Results:
-    """The results for one state of the tree; those for others stay in the file and are not read.
+    """The results for one state of the tree. Results for other states stay in the file.
 
-    With `trust`, what was noticed on another tree counts where the file with the mutant is the same: the
-    tests may have changed since, so this is an interim report and not a score."""
+    With `trust`, a mutant that a level ended on another tree counts if its file is the same. The tests may have changed since, so
+    such results make an interim report and not a score."""
 
     def __init__(self, tree, folder=STATE, trust=False):
         self.tree = tree

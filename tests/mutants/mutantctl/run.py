@@ -7,12 +7,12 @@ from .results import Results
 from .settings import IN_ORDER, Problem, say
 from .switch import VARIABLE, Switch
 
-# The unchanged tree has no other measure, and the machine may be slow.
+# The bounds for the run without a mutant, which measures the level. The machine may be slow.
 UNBOUNDED = judge.Bounds(3600, 7200)
 
 
 class Run:
-    """A run in one slot: the mutants, the results so far, and the levels that take part."""
+    """A run in one slot: the mutants, the results until now, and the chosen levels."""
 
     def __init__(self, slot, mutants, tree, levels, seeds, trust=False):
         self.slot, self.mutants, self.seeds = slot, mutants, seeds
@@ -20,14 +20,14 @@ class Run:
         self.results = Results(tree, trust=trust)
 
     def all(self):
-        """First those that share a build, then the others, each with builds of its own."""
+        """Judges first the mutants that share a build, then the others, each with its own builds."""
         left = [mutant for mutant in self.mutants if self.is_left(mutant)]
         switch = Switch(left, self.slot.read)
         together = [mutant for mutant in left if mutant in switch.numbers or not mutant.file.endswith(".rs")]
         alone = [mutant for mutant in left if mutant not in switch.numbers and mutant.file.endswith(".rs")]
         say(f"{len(together)} mutants share a build, {len(alone)} have one of their own")
         with self.slot.restored():
-            # Twice, because not every mutant meets the levels in the same order.
+            # Twice, because the levels of a kind of mutant may be in another order.
             for level in (*self.levels, *self.levels):
                 self.together(level, together, switch)
         for level in self.levels:
@@ -38,11 +38,11 @@ class Run:
         return any(level in self.results.of(mutant).left for level in self.levels)
 
     def waiting(self, level, mutants):
-        """Those for which this level is the next."""
+        """Returns the mutants for which this level is the next."""
         return [mutant for mutant in mutants if level in self.results.of(mutant).left[:1]]
 
     def together(self, level, mutants, switch):
-        """One build with all mutants in it, and a run for each."""
+        """Makes one build with all mutants, and runs it once for each."""
         if not self.waiting(level, mutants):
             return
         program = self.build(level, switch)
@@ -50,14 +50,14 @@ class Run:
         waiting = self.waiting(level, mutants)
         begin = time.monotonic()
         for number, mutant in enumerate(waiting, 1):
-            # A definition is read when the program runs, from the tree.
+            # The program reads a definition from the tree when it runs.
             place = nullcontext() if mutant in switch.numbers else self.slot.mutated(mutant)
             with place:
                 result = judge.run(program, self.environment(level, switch.numbers.get(mutant, 0)), bounds)
             self.put(level, mutant, result, f"{number}/{len(waiting)}", begin, number / len(waiting))
 
     def build(self, level, switch):
-        """Builds until every mutant that is left in compiles."""
+        """Builds the level, and drops mutants that do not compile until the build succeeds."""
         while True:
             self.slot.write(switch.files())
             built = judge.build(level, self.slot)
@@ -94,7 +94,7 @@ class Run:
             self.put(level, mutant, result, f"{number}/{len(waiting)}", begin, number / len(waiting))
 
     def bounds(self, level, program):
-        """The bounds of a level by what it needs without a mutant, where it has to pass."""
+        """Runs the level without a mutant, which has to pass, and returns the bounds for runs with a mutant."""
         result = judge.run(program, self.environment(level, 0), UNBOUNDED)
         if result.verdict != "passed":
             raise Problem(f"{level.name} fails without a mutant: {result.verdict} {result.why}")

@@ -1,4 +1,4 @@
-"""Mutants of Rust code, as cargo-mutants lists them."""
+"""Makes mutants of Rust code: those that cargo-mutants lists, and those of statement.py."""
 import json
 import shutil
 import subprocess
@@ -9,17 +9,17 @@ from .settings import CACHE, CARGO_MUTANTS, NOT_RUST, RUST, Problem, say
 
 
 def install():
-    """The pinned cargo-mutants, built into the tools' cache once."""
+    """Returns the path of the pinned cargo-mutants. Installs it in the tools' cache if it is missing."""
     program = CACHE / "bin" / "cargo-mutants"
     if program.exists() and version(program) == CARGO_MUTANTS:
         return program
     if not shutil.which("cargo"):
-        raise Problem("lacking cargo (rustup)")
+        raise Problem("cargo is not on PATH: install it with rustup")
     say(f"installing cargo-mutants {CARGO_MUTANTS} ...")
     done = subprocess.run(["cargo", "install", "--quiet", "--locked", "--root", CACHE,
                            f"cargo-mutants@{CARGO_MUTANTS}"])
     if done.returncode:
-        raise Problem(f"cargo-mutants {CARGO_MUTANTS} was not installed")
+        raise Problem(f"cargo install failed for cargo-mutants {CARGO_MUTANTS}")
     return program
 
 
@@ -29,7 +29,7 @@ def version(program):
 
 
 def mutants(tree):
-    """All mutants of the files under test in `tree`: those of cargo-mutants, and ours."""
+    """Returns all mutants of the files under test in `tree`: those of cargo-mutants, and ours."""
     command = [install(), "mutants", "--dir", tree, "--workspace", "--list", "--json", "--no-config"]
     for pattern in RUST:
         command += ["--file", pattern]
@@ -70,6 +70,6 @@ def shortened(text, most=60):
 
 
 def offset(text, place):
-    """The index of a line and column, both counted from 1; a column is a character."""
+    """Returns the index of a line and column. Both count from 1, and columns count characters."""
     lines = text.splitlines(keepends=True)
     return sum(map(len, lines[: place["line"] - 1])) + place["column"] - 1

@@ -9,7 +9,7 @@ WRITTEN_PART = re.compile(r"(?<=<!-- written by make mutants -->\n).*?(?=<!-- en
 
 
 def rows(verdicts, reasons):
-    """One row for each file, in order, and the sum of all."""
+    """Returns a row of counts for each file, in order, and the row of the sum."""
     counts = defaultdict(Counter)
     for verdict in verdicts:
         for row in (verdict.mutant.file if verdict.mutant.kind != "by-hand" else "by hand", "all"):
@@ -19,7 +19,7 @@ def rows(verdicts, reasons):
 
 
 def cells(verdict, reasons):
-    """The columns that a verdict counts in."""
+    """Returns the columns in which a verdict counts."""
     state = verdict.state
     if state == "unviable":
         return ["unviable"]
@@ -29,7 +29,7 @@ def cells(verdict, reasons):
 
 
 def percent(count):
-    """The part that is noticed of what can be: justified survivors are left out. None while some are open."""
+    """Returns the share of noticed mutants, without the justified ones. The text is empty while mutants are open."""
     noticed = sum(count[name] for name in (*ALL_LEVELS, "time-out"))
     of = count["viable"] - count["justified"]
     return f"{100 * noticed / of:.1f} %" if of and not count["open"] else ""
@@ -44,7 +44,7 @@ def markdown(verdicts, reasons):
 
 
 def text(verdicts, reasons):
-    """The same for a terminal."""
+    """Returns the table for a terminal."""
     table = [("", *COLUMNS, "score")]
     table += [(name, *(str(count[column] or "") for column in COLUMNS), percent(count))
               for name, count in rows(verdicts, reasons)]

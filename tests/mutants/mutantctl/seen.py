@@ -1,6 +1,7 @@
-"""Sees a judge of each promise fail once: the mutant that a promise names, tried on the judges that it names and no other test.
+"""Runs the judges that a promise names on the mutant that it names, until one judge of each promise was seen to fail.
 
-The ledger in tests/promises names both, and its `seen.toml` keeps what was seen. A level builds once for all mutants, as in a run."""
+The ledger in tests/promises names judges and mutants, and its `seen.toml` keeps the judges that failed. A level builds once for
+all mutants, as in a run."""
 import datetime
 import os
 import shutil
@@ -19,14 +20,14 @@ sys.path.insert(0, str(ROOT / "tests" / "promises"))
 import judges  # noqa: E402
 import ledger  # noqa: E402
 
-# The first word of a judge's name → its level, in order of cost; the scripts of tests/infra need no build. Integration is left
-# out: it needs a stack.
+# The level of a judge by the first word of its name, in order of cost. The scripts of tests/infra need no build, so their level
+# is None. Integration is left out, because it needs a stack.
 LEVELS = {judges.INFRA: None, "core": CORE, "shared": AWS, "operate": OPERATE, "contract": CONTRACT, "weave": WEAVE, "command": COMMAND,
           "property": PROPERTY, "simulation": SIMULATION, "model": MODEL}
 
 
 class Seeing:
-    """The promises with a mutant that is not seen yet, and what this run has seen of them: id → judge."""
+    """Tries promises whose mutant was not noticed yet. `seen` has the judges that noticed it in this run, by promise id."""
 
     def __init__(self, slot, promises, mutants, tree, keep, words=tuple(LEVELS)):
         self.slot, self.promises, self.keep = slot, promises, keep
@@ -43,12 +44,12 @@ class Seeing:
                            if (names := [name for name in promise.judges if judges.level(name) == word])]
                 if waiting:
                     self.on(level, waiting, switch) if level else self.on_scripts(waiting)
-                    # A run that is interrupted loses no level.
+                    # Keeps the results of each level, in case the run is interrupted.
                     self.keep(self.seen)
         return self.seen
 
     def on(self, level, waiting, switch):
-        """One build, and a run of its judges for each promise. They have to pass without a mutant."""
+        """Builds a level, and runs the judges of each promise on its mutant. All judges have to pass without a mutant."""
         program = self.run.build(level, switch)
         bounds = self.run.bounds(level, only(program, sorted({name for _, names in waiting for name in names})))
         for promise, names in waiting:
@@ -56,7 +57,7 @@ class Seeing:
             if mutant in switch.places and mutant not in switch.numbers:
                 result = judge.Result("unviable", "it does not compile")
             elif mutant.file.endswith(".rs") and mutant not in switch.numbers:
-                # It stands outside functions.
+                # The mutant is outside of functions, so it needs its own build.
                 result = self.alone(level, mutant, names, bounds)
             else:
                 with nullcontext() if mutant in switch.numbers else self.slot.mutated(mutant):
@@ -80,7 +81,7 @@ class Seeing:
             self.note(promise, names, judge.Result("caught", judges.filter_of(first)) if first else judge.Result("passed"))
 
     def note(self, promise, names, result):
-        """Only a judge that fails by its name has seen the mutant: not a crash, a time-out or a recorded number."""
+        """Records the judge whose name is among the failures. A crash, a time-out or a recorded number does not count."""
         own = {judges.filter_of(name): name for name in names}
         first = result.why.split(", ")[0].split(" and ")[0]
         if result.verdict == "caught" and first in own:
@@ -89,12 +90,12 @@ class Seeing:
 
 
 def failed(tree, names):
-    """The first of these tests of Python scripts that fails, with the Python that infra/validate takes; an error is no failure."""
-    # A shim of Python puts its own folder before those of PATH.
+    """Runs tests of Python scripts with the Python of infra/validate. Returns the first that fails. Raises Problem for an error."""
+    # The cache comes first, because a shim of Python puts its own folder at the front of PATH.
     cache = os.environ.get("LOCKSTEP_CACHE") or Path.home() / ".cache" / "lockstep"
     lint = shutil.which("cfn-lint", path=os.pathsep.join([str(Path(cache) / "bin"), os.environ["PATH"]]))
     if not lint:
-        raise Problem("lacking cfn-lint: infra/validate says where it is looked for")
+        raise Problem(f"cfn-lint is neither in {cache}/bin nor on PATH: run make tools")
     python = Path(lint).resolve().parent / "python"
     for name in names:
         done = subprocess.run([python, *name.split("::")], cwd=tree, capture_output=True, text=True)
@@ -110,7 +111,7 @@ def only(program, names):
 
 
 def to_see(everything, mutants, texts, words=tuple(LEVELS)):
-    """The promises whose mutant is one of these and was not seen as it is now, with a judge on one of these levels."""
+    """Returns the promises with one of these mutants and a judge on one of these levels, whose mutant no judge has noticed yet."""
     names = {mutant.change for mutant in mutants}
     return [promise for promise in everything.promises if promise.mutant in names and not everything.has_seen(promise)
             if {judges.level(judge) for judge in promise.judges} & set(words)
@@ -118,7 +119,7 @@ def to_see(everything, mutants, texts, words=tuple(LEVELS)):
 
 
 def keep(promises, found):
-    """Adds what was found to what the ledger has by now: it may have changed since the run began."""
+    """Adds the judges that were found to the current ledger, which may have changed since the run began."""
     everything, today = ledger.load(), datetime.date.today().isoformat()
     everything.seen |= {promise.id: {"mutant": promise.mutant, "judge": found[promise.id], "date": today}
                         for promise in promises if promise.id in found}
@@ -126,7 +127,7 @@ def keep(promises, found):
 
 
 def main(slot, mutants, tree, texts, words):
-    """Tries what is not seen yet, keeps what was seen, and names the promises whose mutant no judge notices."""
+    """Tries the promises whose mutant no judge has noticed, keeps the results, and names the promises that are left."""
     everything = ledger.load()
     promises = to_see(everything, mutants, texts, words)
     wanted = [mutant for mutant in mutants if mutant.change in {promise.mutant for promise in promises}]
@@ -134,5 +135,5 @@ def main(slot, mutants, tree, texts, words):
     unseen = [promise for promise in promises if promise.id not in found]
     for promise in unseen:
         say(f"promises: {promise.id}: none of its judges notices \"{promise.mutant}\"")
-    say(f"promises: {len(found)} of {len(promises)} seen red")
+    say(f"promises: for {len(found)} of {len(promises)}, a judge fails on the mutant")
     return 1 if unseen else 0

@@ -1,8 +1,8 @@
-"""Just enough of Rust's syntax to find statements, list elements and functions in a source file."""
+"""Parses just enough of Rust to find statements, list elements and functions in a source file."""
 import re
 
 PAIRS = {"{": "}", "[": "]", "(": ")"}
-# Comments, strings and characters; a lifetime has no second quote.
+# Comments, strings and characters. A lifetime does not match, because it has no second quote.
 OPAQUE = re.compile(r"""//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?'(?:\\(?:u\{[^}]*\}|.)|[^'\\\n])'""", re.DOTALL)
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*mod\s+\w+\s*\{")
 FUNCTION = re.compile(r"\bfn\s+(\w+)")
@@ -11,7 +11,7 @@ GENERIC = re.compile(r"<[^<>]*>")
 
 
 class Source:
-    """A source file: its text, and the same with comments, strings and tests blanked out."""
+    """A source file: its text, and its code with comments, strings and tests replaced by spaces."""
 
     def __init__(self, text):
         self.text = text
@@ -25,7 +25,7 @@ class Source:
                       for match in IMPL.finditer(self.code)]
 
     def spans(self, pattern):
-        """The body of each function: (begin, end, name). A declaration without a body has none."""
+        """Returns (begin, end, name) of the body of each function. Leaves out declarations without a body."""
         found = []
         for match in pattern.finditer(self.code):
             body = next((at for at in self.outside(match.end(), len(self.code)) if self.code[at] in "{;"), None)
@@ -34,7 +34,7 @@ class Source:
         return found
 
     def outside(self, begin, end):
-        """The indexes that stand in no `(` or `[` which opens behind `begin`."""
+        """Yields the indexes from `begin` to `end` that are not inside a `(` or `[` which opens in this range."""
         at = begin
         while at < end:
             if self.code[at] in "([" and at in self.ends:
@@ -44,12 +44,12 @@ class Source:
             at += 1
 
     def scope(self, at):
-        """The name of the function around `at`, with its type: `Lease::is_dead`."""
+        """Returns the name of the function around `at`, with its type: `Lease::is_dead`."""
         names = [[name for begin, end, name in spans if begin < at < end] for spans in (self.impls, self.functions)]
         return "::".join(found[-1] for found in names if found)
 
     def line(self, at):
-        """The number of the line, from 1."""
+        """Returns the number of the line at an index, from 1."""
         return self.text.count("\n", 0, at) + 1
 
 
@@ -58,7 +58,7 @@ def blank(text):
 
 
 def closings(code):
-    """The index of each opening bracket → that of its closing one."""
+    """Returns the index of the closing bracket by the index of the opening one."""
     stack, ends = [], {}
     for at, char in enumerate(code):
         if char in PAIRS:
@@ -69,7 +69,7 @@ def closings(code):
 
 
 def type_of(header):
-    """The type of an impl, without generics: `impl<S: Store> Port for Twin<S>` is `Twin`."""
+    """Returns the type of an impl, without generics: `Twin` for `impl<S: Store> Port for Twin<S>`."""
     while GENERIC.search(header):
         header = GENERIC.sub("", header)
     header = header.split(" where ")[0].split(" for ")[-1]

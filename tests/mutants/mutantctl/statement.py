@@ -1,13 +1,13 @@
-"""Mutants of Rust code that cargo-mutants does not make: something that is done, asked or listed is left out.
+"""Makes mutants of Rust code that cargo-mutants does not make: without a statement, a list element or a filter.
 
-The protocol is data to a large part: a guard is a list of clauses, an update one of assignments. A
-clause that is missing there is the mistake that matters most."""
+Large parts of the protocol are data: a guard is a list of clauses, and an update is a list of assignments. A missing clause is
+the most dangerous mistake there."""
 import re
 
 from .mutant import Mutant
 from .source import Source
 
-# What begins a statement that only does something: a place that is assigned to, or a call.
+# The beginning of a statement with an effect only: an assignment or a call.
 DOES = re.compile(r"\*?[a-z_]\w*(?:\.|::|\(|\s*(?:[-+*/|&]|)=[^=])")
 NOT_DOES = re.compile(r"(?:let|return|use|break|continue|pub|const|static|type|mod|fn|if|match|for|while|loop|drop)\b|\w+!|tracing::")
 ELEMENT = re.compile(r"[A-Z]\w*::|\([A-Z]\w*::")
@@ -16,7 +16,7 @@ NUMBER = re.compile(r"(?<![\w.\"])(\d[\d_]*)(?![\w.])")
 
 
 def mutants(file, text):
-    """All mutants of one source file, in the order of their places."""
+    """Returns all mutants of one source file, in the order of their places."""
     source = Source(text)
     found = [*statements(source), *elements(source), *filters(source), *numbers(source)]
     return [mutant(source, file, *each) for each in sorted(found)]
@@ -31,14 +31,14 @@ def mutant(source, file, begin, end, new, change):
 
 
 def statements(source):
-    """Each statement that assigns or calls is left out."""
+    """Yields a change for each statement that assigns or calls: without the statement."""
     code = source.code
     for begin, end, _ in source.functions:
         starts = {begin + 1}
         for at in source.outside(begin + 1, end):
             if code[at] in "{};":
                 starts.add(at + 1)
-        # Closures and the arguments of calls have blocks, too.
+        # Statements are also in the blocks of closures and of arguments.
         for inner, close in source.ends.items():
             if begin < inner < close < end and code[inner] == "{":
                 starts |= {inner + 1, close + 1}
@@ -52,7 +52,7 @@ def statements(source):
 
 
 def statement_end(source, start, end):
-    """The index behind the semicolon; none for the value of a block."""
+    """Returns the index after the semicolon, or None for the value of a block, which has none."""
     at = start
     while at < end:
         char = source.code[at]
@@ -65,13 +65,13 @@ def statement_end(source, start, end):
 
 
 def innermost(source, at):
-    """The function around `at`, so that a function in another is counted once."""
+    """Returns the innermost function around `at`, so that statements of a nested function are found once."""
     around = [(begin, end) for begin, end, _ in source.functions if begin < at < end]
     return max(around, default=None)
 
 
 def elements(source):
-    """Each clause, assignment or effect in a list of several is left out."""
+    """Yields a change for each clause, assignment or effect in a list of several: without the element."""
     code = source.code
     for begin, end in source.ends.items():
         if code[begin] != "[" or not source.scope(begin):
@@ -90,7 +90,7 @@ def in_braces(source, begin, at):
 
 
 def filters(source):
-    """Each filter is left out."""
+    """Yields a change for each filter: without the filter."""
     for found in FILTER.finditer(source.code):
         end = source.ends[found.end() - 1] + 1
         if source.scope(found.start()):
@@ -98,7 +98,7 @@ def filters(source):
 
 
 def numbers(source):
-    """Each number above one is ten times as large."""
+    """Yields a change for each number above one: ten times as large."""
     for found in NUMBER.finditer(source.code):
         if int(found[1].replace("_", "")) > 1 and not source.code[:found.start()].rstrip().endswith((";", "#[")):
             yield found.start(), found.end(), f"(10 * {found[1]})", f"{found[1]} becomes ten times as large"

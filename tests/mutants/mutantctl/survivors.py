@@ -1,4 +1,4 @@
-"""The mutants that no test can notice, each with the reason."""
+"""Reads survivors.toml: the mutants that no test can notice, each with the reason."""
 import tomllib
 
 from .settings import SURVIVORS, Problem
@@ -7,7 +7,7 @@ FIELDS = {"file", "scope", "change", "line", "ordinal", "reason"}
 
 
 def load(path=SURVIVORS):
-    """The justified survivors: key of the mutant → reason."""
+    """Returns the reasons of the justified survivors by the keys of the mutants."""
     entries = tomllib.loads(path.read_text()).get("survivor", []) if path.exists() else []
     reasons = {}
     for entry in entries:
@@ -16,13 +16,13 @@ def load(path=SURVIVORS):
                           f"ordinal: {entry}")
         key = (entry["file"], entry.get("scope", ""), entry["change"], entry.get("line", ""), entry.get("ordinal", 1))
         if key in reasons:
-            raise Problem(f"{path.name}: listed twice: {key}")
+            raise Problem(f"{path.name}: two entries have the key {key}")
         reasons[key] = entry["reason"]
     return reasons
 
 
 def complaints(verdicts, reasons, known):
-    """What is wrong with the list: `verdicts` are those of this run, `known` the keys of all mutants."""
+    """Returns the faults of the list. `verdicts` are those of this run, and `known` are the keys of all mutants."""
     found = [f"listed, but there is no such mutant: {' · '.join(map(str, key))}" for key in reasons if key not in known]
     for verdict in verdicts:
         listed = verdict.mutant.key in reasons
@@ -32,12 +32,12 @@ def complaints(verdicts, reasons, known):
             by = verdict.level or verdict.counted
             found.append(f"listed as a survivor, but {verdict.state} by {by}: {verdict.mutant}")
         if verdict.mutant.kind == "by-hand" and verdict.state == "unviable":
-            found.append(f"does not compile, so it says nothing ({verdict.why}): {verdict.mutant}")
+            found.append(f"does not compile, so no test can judge it ({verdict.why}): {verdict.mutant}")
     return found
 
 
 def entry(mutant):
-    """The lines to put into the list for a survivor, all but the reason."""
+    """Returns an entry of the list for a survivor, with an empty reason."""
     lines = ["[[survivor]]", f"file = {quoted(mutant.file)}"]
     for name in ("scope", "change", "line"):
         if getattr(mutant, name):
@@ -48,5 +48,5 @@ def entry(mutant):
 
 
 def quoted(text):
-    """A TOML string, literal where it can be."""
+    """Returns a TOML string, as a literal string if possible."""
     return f"'{text}'" if "'" not in text else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

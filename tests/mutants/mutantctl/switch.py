@@ -1,14 +1,14 @@
-"""Many mutants in one build: each stands beside the original, and a variable of the environment chooses.
+"""Puts many mutants into one build. An environment variable selects the mutant that is active.
 
-A mutant costs a build of seconds to minutes, and its tests far less. So the body of a function gets a
+A build for one mutant takes seconds to minutes, and its tests take much less. So the body of a function gets a
 copy of itself for each of its mutants, behind a match on a number that the process reads once:
 
     { match crate::mutation::active() { 7 => return { body with mutant 7 }, _ => {} } body }
 
-One build then serves all mutants and all levels. A copy that does not compile is found by the place of
-the compiler's error, taken out, and is not viable: where the copy does not compile, nor would the
-function. That holds for all but constant functions and those that return an unnamed type; these, and
-what stands outside functions, are built one by one."""
+One build then serves all mutants of a level. The place of a compiler error shows which copy does not compile.
+That copy is removed, and its mutant is unviable, because the function itself would not compile with the change
+either. This is not true for constant functions and for functions that return an unnamed type. Mutants of these
+functions, and mutants outside of functions, are built one by one."""
 import bisect
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ from collections import defaultdict
 from .source import Source
 
 VARIABLE = "LOCKSTEP_MUTANT"
-# The crate that all others with mutants depend on, and the one by which those that do not name it reach it.
+# The crate that defines the switch, and the crate that re-exports it for crates that do not depend on the first.
 LIBRARY, FACADE = "core/src/lib.rs", "shared/src/lib.rs"
 MODULE = """
 #[doc(hidden)]
@@ -28,14 +28,14 @@ pub mod mutation {
 }
 """ % VARIABLE
 EXPORT = "\n#[doc(hidden)]\npub use lockstep_core::mutation;\n"
-# How a folder's code names the crate with the switch.
+# The name of the crate with the switch in the code of a folder.
 ROOTS = {"core": "crate", "weave": "lockstep", "cli": "lockstep"}
 SIGNATURE_ENDS = re.compile(r"[;{}]")
 UNNAMED = re.compile(r"->\s*(?:&\s*(?:mut\s+)?)?impl\b")
 
 
 class Switch:
-    """Files of the tree with mutants behind the switch. `numbers`: mutant → its number, from 1."""
+    """Files of the tree with mutants behind the switch. `numbers` has the number of each mutant, from 1."""
 
     def __init__(self, mutants, read):
         self.read, self.numbers, self.places = read, {}, {}
@@ -54,8 +54,8 @@ class Switch:
         del self.numbers[mutant]
 
     def files(self):
-        """File → its text with the mutants in it. Remembers where each of them stands."""
-        # A file whose last mutant was dropped is written as well, without it.
+        """Returns the texts of the files with their mutants, by file, and remembers the place of each mutant."""
+        # Includes files whose last mutant was dropped, so that they are written without it.
         by_file = {mutant.file: defaultdict(list) for mutant in self.places}
         for mutant in self.numbers:
             by_file[mutant.file][self.places[mutant]].append(mutant)
@@ -67,7 +67,7 @@ class Switch:
         return texts
 
     def compose(self, file, bodies):
-        """The text, and the regions of the copies as (first byte, byte behind the last, mutant)."""
+        """Returns the text of a file, and the regions of the copies as (first byte, byte after the last, mutant)."""
         text, parts, regions, size, last = self.read(file), [], [], 0, 0
 
         def put(part):
@@ -92,7 +92,7 @@ class Switch:
         return "".join(parts), regions
 
     def guilty(self, places):
-        """The mutants that stand at these places: (file, byte)."""
+        """Returns the mutants at these places, which are (file, byte)."""
         found = {}
         for file, byte in places:
             regions = self.regions.get(file, [])
@@ -103,13 +103,13 @@ class Switch:
 
 
 def body_of(source, mutant):
-    """The body of the function around the mutant, if it can be switched: (begin, end)."""
+    """Returns (begin, end) of the body of the function around the mutant, or None if the function cannot have a switch."""
     at, to, _ = mutant.edit
     around = [(begin, end) for begin, end, _ in source.functions if begin < at and to <= end]
     if not around:
         return None
     begin, end = max(around)
-    # A function inside another one would be composed twice.
+    # A nested function would get its copies twice.
     if any(begin < inner < end or inner < begin < close for inner, close, _ in source.functions):
         return None
     before = source.code[:begin]

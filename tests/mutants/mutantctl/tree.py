@@ -1,4 +1,4 @@
-"""A copy of the tree with a build of its own, in which mutants are tried one after another."""
+"""Copies of the tree, each with its own build, in which mutants are tried one after the other."""
 import contextlib
 import fcntl
 import hashlib
@@ -12,7 +12,7 @@ HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 class Slot:
-    """One copy of the tree. As many processes can work side by side as there are slots."""
+    """One copy of the tree. Each process works in its own slot."""
 
     def __init__(self, number):
         self.folder = STATE / f"slot-{number}"
@@ -20,11 +20,11 @@ class Slot:
         self.target = self.folder / "target"
 
     def read(self, file):
-        """The file as it is in the checkout."""
+        """Returns the text of a file in the checkout."""
         return (ROOT / file).read_text()
 
     def write(self, texts):
-        """Puts these texts into the tree. A file that has its text already keeps its time."""
+        """Writes the texts into the tree. A file with the same text keeps its modification time."""
         for file, text in texts.items():
             path = self.tree / file
             if path.read_text() != text:
@@ -32,7 +32,7 @@ class Slot:
 
     @contextlib.contextmanager
     def mutated(self, mutant):
-        """The tree with the mutant in it, and as it was afterwards."""
+        """Writes the mutant into the tree, and restores the file at the end."""
         path = self.tree / mutant.file
         before = path.read_text()
         path.write_text(mutant.text)
@@ -43,7 +43,7 @@ class Slot:
 
     @contextlib.contextmanager
     def restored(self):
-        """Brings the tree back to what it was before."""
+        """Restores all Rust files of the tree at the end."""
         before = {path: path.read_text() for path in self.tree.rglob("*.rs")}
         try:
             yield
@@ -53,13 +53,13 @@ class Slot:
                     path.write_text(text)
 
     def sync(self):
-        """Brings the copy up to the checkout. A file that is the same keeps its time, and its build."""
+        """Updates the copy from the checkout. A file that is the same keeps its modification time, so cargo does not rebuild it."""
         wanted = files()
         for name in wanted:
             source, copy = ROOT / name, self.tree / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             if not copy.exists() or copy.read_bytes() != source.read_bytes():
-                # The new time is now, not the source's: a file that was switched back is new to cargo.
+                # The modification time becomes now, not that of the source: cargo must rebuild a file that was changed back.
                 shutil.copyfile(source, copy)
                 shutil.copymode(source, copy)
         known = set(wanted)
@@ -70,7 +70,7 @@ class Slot:
 
 @contextlib.contextmanager
 def free_slot():
-    """A slot that no other process works in, for as long as this one does."""
+    """Yields a slot that no other process uses, and locks it until the end."""
     STATE.mkdir(parents=True, exist_ok=True)
     for number in range(64):
         slot = Slot(number)
@@ -83,18 +83,18 @@ def free_slot():
             slot.sync()
             yield slot
             return
-    raise Problem("too many runs at once")
+    raise Problem(f"all 64 slots in {STATE} are in use: wait for a run to end")
 
 
 def files():
-    """The files of the checkout as git sees them, changed and new ones too."""
+    """Returns the files of the checkout, with new ones, but without those that git ignores."""
     done = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                           capture_output=True, text=True, check=True)
     return sorted(name for name in set(done.stdout.split("\0")) if name and (ROOT / name).is_file())
 
 
 def fingerprint(tree):
-    """What verdicts hang on: every file that is built into a level, or read by it."""
+    """Returns a hash of all files on which verdicts depend: those that are built into a level, or that its tests read."""
     total = hashlib.sha256()
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))
@@ -104,7 +104,7 @@ def fingerprint(tree):
 
 
 def changed_since(base):
-    """File → the numbers of the lines that the checkout has changed since `base`."""
+    """Returns by file the numbers of the lines that have changed since `base`."""
     done = subprocess.run(["git", "diff", "--no-ext-diff", "--unified=0", base, "--"], cwd=ROOT, capture_output=True,
                           text=True)
     if done.returncode:
@@ -113,7 +113,7 @@ def changed_since(base):
 
 
 def changed_lines(diff):
-    """The same from a diff without context. Where lines are gone, those on both sides have changed."""
+    """Returns by file the numbers of the changed lines in a diff without context. Removed lines count as a change of both neighbours."""
     changed, file = {}, None
     for line in diff.splitlines():
         if line.startswith("+++ "):

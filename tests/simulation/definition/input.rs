@@ -45,8 +45,7 @@ pub(super) fn takes(fields: Value) -> u64 {
 
 #[test]
 fn the_locks_of_a_team_begin_with_its_prefix() {
-    let rule =
-        format!("must begin with \"{TEAM_PREFIX}\", the prefix of the locks of this state machine");
+    let rule = format!("must begin with \"{TEAM_PREFIX}\", the lock prefix of this state machine");
     for (lock, shown) in [
         (json!("nightly"), r#""nightly""#),
         (json!("payroll/nightly"), r#""payroll/nightly""#),
@@ -199,7 +198,7 @@ fn a_number_that_the_workflow_computes_with_is_not_null() {
     for field in ExclusiveRunInput::COMPUTED {
         let rule = match field {
             "maxQueue" => "a whole number from 1 to 500, and needs overlap \"queue\"",
-            _ => "a whole number, or left out",
+            _ => "a whole number or left out",
         };
         let fault = format!("field {field} is null, but must be {rule}");
         refused(Play::of(json!({})).with_null(field), &fault);
@@ -214,7 +213,7 @@ fn fields_that_the_workflow_sets_itself_are_refused() {
         .filter(|field| !own.contains(field));
     let mut count = 0;
     for field in told {
-        let fault = format!("field {field} must be left out: the workflow sets it");
+        let fault = format!("field {field} must be left out: exclusive-run sets it");
         refuses(json!({ *field: "mine" }), &fault);
         count += 1;
     }

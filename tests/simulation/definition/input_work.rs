@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 #[test]
 fn work_that_cannot_be_started_or_found_is_refused() {
-    let either = "field work must have runTask, the arguments of ecs:runTask, or startExecution, those of states:startExecution, and not both";
+    let either = "field work must have exactly one of runTask (the arguments of ecs:runTask) and startExecution (those of states:startExecution)";
     let task = "field work.runTask must be an object: the arguments of ecs:runTask";
-    let definition = "field work.runTask.TaskDefinition must be a string: an ARN, or family:revision, or a family";
-    let container = "field work.container must be a string: the name of the container that gets the LOCKSTEP_ variables";
-    let group = "field work.runTask.Group must be left out: the tasks of a run are found by the group that Lockstep gives them";
+    let definition =
+        "field work.runTask.TaskDefinition must be a string: an ARN, family:revision or family";
+    let container = "field work.container must be a string, the name of the container that gets the LOCKSTEP_ variables";
+    let group = "field work.runTask.Group must be left out: Lockstep sets the group, and finds the tasks of a run by it";
     refuses(json!({ "work": null }), either);
     let both = json!({ "StateMachineArn": "etl" });
     refuses(json!({ "work": { "startExecution": both } }), either);
@@ -30,7 +31,7 @@ fn work_that_cannot_be_started_or_found_is_refused() {
 fn a_run_is_one_task() {
     for count in [json!(2), json!(0), json!("1"), Value::Bool(true)] {
         let fault = format!(
-            "field work.runTask.Count is {count}, but must be 1, or left out: a run is one task"
+            "field work.runTask.Count is {count}, but must be 1 or left out: a run starts one task"
         );
         refuses(json!({ "work": { "runTask": { "Count": count } } }), &fault);
     }
@@ -62,8 +63,8 @@ fn arguments_of_run_task_that_step_functions_does_not_know_are_refused() {
         ),
     ] {
         let fault = format!(
-            "field work.runTask has the key {key}, but keys must be as Step Functions writes the arguments of \
-             ecs:runTask: in PascalCase, such as TaskDefinition, and without .$"
+            "field work.runTask has the key {key}, but every key of the arguments of ecs:runTask must be in \
+             PascalCase, such as TaskDefinition, and must not end in .$"
         );
         refuses(work, &fault);
     }
@@ -77,8 +78,8 @@ fn arguments_of_run_task_that_step_functions_does_not_know_are_refused() {
 #[test]
 fn a_workflow_that_cannot_be_started_or_found_is_refused() {
     let machine = "field work.startExecution.StateMachineArn must be a string: the ARN of a Standard state machine";
-    let name = "field work.startExecution.Name must be left out: the name of the execution follows from the grant";
-    let grant = "field work.grantField must be a string: the field of work.startExecution.Input, an object, that gets the grant";
+    let name = "field work.startExecution.Name must be left out: Lockstep derives the name of the execution from the grant";
+    let grant = "field work.grantField must be a string, and needs work.startExecution whose Input, if given, is an object: this field of Input gets the grant";
     let container = "field work.container must be left out with work.startExecution";
     let start = |fields: Value| json!({ "startExecution": fields });
     for (work, fault) in [
@@ -132,7 +133,7 @@ fn the_only_container_of_a_task_definition_needs_no_name() {
 fn one_of_several_containers_needs_a_name() {
     let played = found(json!([{ "Name": "app" }, { "Name": "log" }]));
 
-    let fault = "field work.container must be a string: the name of the container that gets the LOCKSTEP_ variables, one of app, log";
+    let fault = "field work.container must be a string, the name of the container that gets the LOCKSTEP_ variables: one of app, log";
     let refused = Failure::new("Lockstep.InvalidRequest", fault);
     assert_eq!(played.end, Err(refused));
 }
@@ -190,8 +191,8 @@ fn overrides_have_to_leave_room_for_the_variables() {
 
     takes(with(room));
     let fault = format!(
-        "field work.runTask.Overrides has {} characters, but must leave room for the LOCKSTEP_ variables among the \
-         8192 that RunTask takes",
+        "field work.runTask.Overrides has {} characters, but must be shorter: RunTask accepts 8192 characters of \
+         overrides, including the LOCKSTEP_ variables",
         room + 1
     );
     refuses(with(room + 1), &fault);

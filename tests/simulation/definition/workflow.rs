@@ -197,7 +197,7 @@ fn a_workflow_that_may_still_run_keeps_the_lock() {
 #[test]
 fn an_encrypted_workflow_counts_by_its_end_without_its_key() {
     let ends = "How Work Ended";
-    let sealed = "the execution failed, and its error is encrypted with a key that exclusive-run may not use: name the key in WorkflowKmsKeyArns";
+    let sealed = "the execution failed, and its error is encrypted with a key that exclusive-run may not use: add the key to the parameter WorkflowKmsKeyArns";
     let stopped = "the execution was aborted";
     let late = "the execution timed out";
     let cases = [
@@ -220,7 +220,7 @@ fn an_encrypted_workflow_counts_by_its_end_without_its_key() {
     let played = read("SUCCEEDED");
 
     let path = format!("{BEGINS} > Read Work > Read Status > {ends} > Take Output > Release Lock");
-    let message = "the workflow succeeded, and its output is encrypted with a key that exclusive-run may not use: name the key in WorkflowKmsKeyArns";
+    let message = "the workflow succeeded, and its output is encrypted with a key that exclusive-run may not use: add the key to the parameter WorkflowKmsKeyArns";
     let output = json!({ "executionArn": child(0), "message": message });
     played.takes(&path, &Ok(output));
     assert_eq!(played.calls_of("Read Work").len(), 1);

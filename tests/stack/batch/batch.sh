@@ -1,17 +1,17 @@
 #!/bin/sh
-# A batch as users have them: it knows nothing of locks. It tells on stdout when it
-# starts and ends, one JSON object a line, and ends at once on SIGTERM.
-#   BATCH_SECONDS         how long it works (default 2; 0.5 works too)
-#   BATCH_EXIT            its exit code (default 0)
-#   BATCH_IGNORE_SIGTERM  1: it works on, so that only SIGKILL ends it
-#   BATCH_SIGTERM_EXIT    what it exits with on SIGTERM (default 143)
-#   BATCH_MEMORY_MB       it takes and keeps so much memory before it works (default 0); beyond the
-#                         container's limit the kernel ends it
-#   BATCH_STEP            seconds between two looks at the time and at signals (default 0.05): longer ones
-#                         are light, for many batches at once
-#   BATCH_ECHO            prefix of the variables that it reports (default LOCKSTEP_)
+# A batch like those of users, which does not know locks. It reports its start and its end on stdout,
+# one JSON object a line, and ends at once on SIGTERM.
+#   BATCH_SECONDS         seconds of work (default 2; fractions are allowed)
+#   BATCH_EXIT            the exit code (default 0)
+#   BATCH_IGNORE_SIGTERM  1: ignores SIGTERM, so that only SIGKILL ends the batch
+#   BATCH_SIGTERM_EXIT    the exit code after SIGTERM (default 143)
+#   BATCH_MEMORY_MB       memory that the batch allocates and keeps before it works (default 0); the kernel
+#                         kills the batch if this exceeds the container's limit
+#   BATCH_STEP            seconds between two checks of the time and of signals (default 0.05); a longer step
+#                         uses less CPU, for many batches at once
+#   BATCH_ECHO            prefix of the variables that the batch reports (default LOCKSTEP_)
 
-now() { # epoch milliseconds, in $at; busybox date knows no %N
+now() { # sets $at to the milliseconds since 1970; busybox date has no %N
   moment=$EPOCHREALTIME
   at=${moment%.*}${moment#*.}
   at=${at%???}
@@ -22,7 +22,7 @@ say() { # say EVENT [MORE-JSON]
   echo "{\"at\":$at,\"event\":\"$1\",\"id\":\"$id\"$2}"
 }
 
-take_memory() { # take_memory MB: variables of this shell, so that nobody else is killed for them
+take_memory() { # take_memory MB: in variables of this shell, so that the kernel kills no other process
   [ "$1" -gt 0 ] || return 0
   block=aaaaaaaaaaaaaaaa
   while [ ${#block} -lt 1048576 ]; do block=$block$block; done

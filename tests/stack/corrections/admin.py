@@ -1,4 +1,7 @@
-"""The requests of tests to the emulator itself: /_lockstack/faults, /_lockstack/agent and /_lockstack/executions. See README.md."""
+"""Serves the requests of tests to the emulator itself: /_lockstack/faults, /_lockstack/agent and /_lockstack/executions.
+
+tests/stack/README.md describes the requests.
+"""
 import json
 import urllib.parse
 
@@ -29,13 +32,13 @@ def _agent(method, request, query):
 
 def _agent_task(method, request, _):
     if method != "POST":
-        raise agent_orders.Refused("POST a task; StopTask ends it")
+        raise agent_orders.Refused("only POST is allowed; StopTask ends a task")
     return agent_hosts.start(request)
 
 
 def _executions(method, request, _):
     if method != "POST":
-        raise past.Refused("POST executions; they stay")
+        raise past.Refused("only POST is allowed; executions cannot be removed")
     return past.put(request)
 
 

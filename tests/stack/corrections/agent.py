@@ -1,14 +1,14 @@
-"""The endpoint that the ECS container agent offers to the containers of a task.
+"""The endpoint of the ECS container agent for the containers of a task.
 
-AWS: every container has ECS_AGENT_URI and ECS_CONTAINER_METADATA_URI_V4; the last part of each
-  address names the container.
+AWS: every container has ECS_AGENT_URI and ECS_CONTAINER_METADATA_URI_V4. The last part of each
+  address identifies the container.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-response.html
-AWS: the DockerId is the runtimeId of DescribeTasks; ContainerARN and ServiceName are given.
-ministack 1.5.33: has no ECS_AGENT_URI, tells a DockerId that is longer than its runtimeId or, to a
-  container that asks at once, an empty one.
+AWS: the metadata have a DockerId, which is the runtimeId of DescribeTasks, ContainerARN and ServiceName.
+ministack 1.5.33: has no ECS_AGENT_URI. Its DockerId is longer than its runtimeId, or empty if a
+  container asks at once.
 
-What the protection path answers is in agent_protection.py.
+agent_protection.py makes the answers of the protection path.
 """
 import asyncio
 import json
@@ -29,7 +29,7 @@ _stock_build = ecs_containers._build_run_kwargs
 
 
 def agent_uri(metadata_uri):
-    """The container's ECS_AGENT_URI: the agent has the same id for it in both addresses."""
+    """Returns the container's ECS_AGENT_URI, which has the same id as the metadata address."""
     return metadata_uri.replace("/v4/", "/api/")
 
 
@@ -39,7 +39,7 @@ def _naming_the_agent(container, definition, env, *more):
 
 
 def _find(token):
-    """(task, name of its container) that an id stands for."""
+    """Returns (task, name of its container) for an id, or (None, None)."""
     arn = ecs_metadata._TOKEN_TO_TASK.get(token)
     if not arn:
         return None, None
@@ -48,7 +48,7 @@ def _find(token):
 
 
 def _answer_protection(token, method, text):
-    """(status, body), no status when it is to be left unanswered; the call is in the journal."""
+    """Records the call in the journal, and returns (status, body). The status is None if the call must get no answer."""
     task, container = _find(token)
     call = agent_orders.record(task and task["taskArn"], container, method, _readable(text))
     fault = agent_orders.take("agent", task["taskArn"], method, text.decode(errors="replace")) if task else None
@@ -77,7 +77,7 @@ async def _metadata(token, whole_task):
         container = task and next(one for one in task["containers"] if one["name"] == name)
         if not container or container.get("runtimeId"):
             break
-        await asyncio.sleep(0.05)  # the container is quicker than the emulator, which is about to learn its id
+        await asyncio.sleep(0.05)  # the container is running, but the emulator does not know its id yet
     if not container:
         return 404, {"message": "unknown container"}
     spec = parse_arn(task["taskArn"])
@@ -98,7 +98,7 @@ def _told_of_task(task):
 
 
 async def _hang(receive):
-    """Until the caller goes away."""
+    """Waits until the caller closes the connection."""
     async def gone():
         while (await receive())["type"] != "http.disconnect":
             pass

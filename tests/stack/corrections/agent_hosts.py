@@ -1,7 +1,7 @@
-"""Tasks without a container, for processes of the host: a test runs what a container would.
+"""Tasks without a container. A test runs the process of such a task itself, on the host.
 
-Not a correction. Such a task is RUNNING until StopTask, a scale-in or a deployment ends it; its
-process is the test's own. Its two addresses work as those of a container.
+Not a correction. Such a task is RUNNING until StopTask, a scale-in or a deployment ends it. Its
+ECS_AGENT_URI and its ECS_CONTAINER_METADATA_URI_V4 work like those of a container.
 """
 import contextvars
 import json
@@ -18,12 +18,16 @@ _stock_docker = ecs._get_docker
 
 
 def start(request):
-    """{"cluster", "service" (null: of no service), "taskDefinition", "role" (null: none), "minuteSeconds"}
+    """Starts a task. All fields of the request are optional:
 
-    The cluster is made when there is none of that name; the service need not exist.
+    cluster          name of the cluster, which is created if it does not exist
+    service          name of the service, which need not exist; null for a task without a service
+    taskDefinition   the task definition
+    role             ARN of the task's role; null for no role
+    minuteSeconds    real seconds that a minute of the task's protection lasts
     """
     if set(request) - _FIELDS:
-        raise agent_orders.Refused(f"a task takes {', '.join(sorted(_FIELDS))}")
+        raise agent_orders.Refused(f"the fields of a task are {', '.join(sorted(_FIELDS))}")
     cluster, service = request.get("cluster", "default"), request.get("service")
     name = ecs._resolve_cluster_name(cluster)
     if name and name not in ecs._clusters:
@@ -38,7 +42,7 @@ def start(request):
 
 
 def _default_role():
-    """May protect its own tasks and nothing else."""
+    """Returns the ARN of a role that may only read and change the protection of tasks."""
     if _ROLE not in iam._roles:
         trust = {"Version": "2012-10-17", "Statement": [{
             "Effect": "Allow", "Principal": {"Service": "ecs-tasks.amazonaws.com"}, "Action": "sts:AssumeRole"}]}
@@ -82,7 +86,7 @@ def _accepted(answer):
 
 
 def _described(task):
-    """Its ids, the environment that a container of it would have, and keys of its role."""
+    """Returns the ids of the task, the environment of its container, and credentials of its role."""
     definition = ecs._task_defs[ecs._resolve_td_key(task["taskDefinitionArn"])]
     container, env = task["containers"][0], {}
     container["runtimeId"] = uuid.uuid4().hex[:12]
@@ -97,7 +101,7 @@ def _described(task):
 
 
 def end(task):
-    """What becomes of such a task when it is asked to stop."""
+    """Stops such a task at once."""
     ecs._mark_task_stopped(task["taskArn"], task, task["_stop_reason"], task["_stop_code"], exit_code=143)
     ecs._cleanup_task_resources(task, None)
 

@@ -1,12 +1,12 @@
-"""What tests order of and learn from the container agent: faults, shorter minutes, the journal of its calls.
+"""Orders of tests to the container agent (faults, shorter minutes of protection), and the journal of its calls.
 
-admin.py and faults.py take the orders. Not a correction: nothing happens until it is asked for.
+Not a correction: without an order, nothing changes. admin.py and faults.py receive the orders.
 """
 import copy
 import threading
 import time
 
-# What the agent says of itself, and what ECS answers as a failure with status 200.
+# The faults of the endpoint, and those that ECS itself returns as failures with status 200.
 AGENT = ("DEPLOYMENT_BLOCKED", "THROTTLED", "TASK_NOT_VALID", "400", "403", "500", "504", "hang")
 PROTECTION = ("DEPLOYMENT_BLOCKED", "THROTTLED", "TASK_NOT_VALID")
 _FIELDS = {"minuteSeconds", "task"}
@@ -15,15 +15,15 @@ _lock = threading.Lock()
 _faults = []  # {"agent" or "protection": REASON, "times", "task", "method", "mentioning"}
 _fired = []
 _calls = []  # the journal, oldest first
-_minutes = {}  # task ARN, None for all others: how many real seconds its minute of protection has
+_minutes = {}  # real seconds of a minute of protection, by task ARN; None is the key for all other tasks
 
 
 class Refused(Exception):
-    """The order makes no sense; the text says why."""
+    """The order is invalid. The text says why."""
 
 
 def order(request):
-    """Make the next calls fail: {"agent": REASON} those of the endpoint, {"protection": REASON} all."""
+    """Lets the next calls fail: those of the endpoint for {"agent": REASON}, all for {"protection": REASON}."""
     kind = "agent" if "agent" in request else "protection"
     reason, times = str(request[kind]), request.get("times", 1)
     known = AGENT if kind == "agent" else PROTECTION
@@ -35,7 +35,7 @@ def order(request):
 
 
 def take(kind, task, method, text):
-    """The fault that was ordered for such a call, None when there is none."""
+    """Takes the fault that was ordered for such a call, and returns its reason. Returns None if there is no fault."""
     if not _faults:
         return None
     with _lock:
@@ -51,7 +51,7 @@ def take(kind, task, method, text):
 
 
 def status():
-    """(what is ordered, what has fired)"""
+    """Returns (orders that are left, faults that have occurred)."""
     with _lock:
         return copy.deepcopy((_faults, _fired))
 
@@ -67,15 +67,15 @@ def minute_seconds(task):
 
 
 def settle(request):
-    """{"minuteSeconds": SECONDS, "task": ARN or none for all}"""
+    """Sets the length of a minute: {"minuteSeconds": SECONDS, "task": ARN}. Without `task`, for all tasks."""
     seconds = request.get("minuteSeconds")
     if set(request) - _FIELDS or isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0:
-        raise Refused('give {"minuteSeconds": a number above 0}, and a "task" if it is for one only')
+        raise Refused('minuteSeconds must be a number above 0, and the only other field is task')
     _minutes[request.get("task")] = seconds
 
 
 def record(task, container, method, body):
-    """Note a call, and return its entry, which gets `status` and `answer` when it is answered."""
+    """Records a call, and returns its entry. The caller sets `status` and `answer` of the entry later."""
     entry = {"time": time.time_ns() // 1_000_000, "task": task, "container": container, "method": method, "body": body,
              "status": None, "answer": None}
     with _lock:
@@ -84,14 +84,14 @@ def record(task, container, method, body):
 
 
 def journal(task=None):
-    """What was called, oldest first, and what a minute lasts."""
+    """Returns the calls, oldest first, and the real seconds of a minute."""
     with _lock:
         calls = copy.deepcopy([call for call in _calls if task in (None, call["task"])])
     return {"calls": calls, "minuteSeconds": minute_seconds(task)}
 
 
 def clear(task=None):
-    """Forget the journal and the length of minutes, of one task or of all."""
+    """Removes the journal and the length of minutes, of one task or of all."""
     with _lock:
         _calls[:] = [call for call in _calls if task not in (None, call["task"])]
         if task is None:

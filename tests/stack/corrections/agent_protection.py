@@ -1,13 +1,13 @@
-"""What the container agent answers on task-protection/v1/state.
+"""The answers of the container agent on task-protection/v1/state.
 
-AWS: as the agent's own source has it: the order of its checks, its statuses and its texts.
+AWS: the checks, their order, the statuses and the texts are those of the agent's source.
   https://github.com/aws/amazon-ecs-agent/blob/master/ecs-agent/tmds/handlers/taskprotection/v1/handlers/handlers.go
-AWS: the agent calls ECS with the task's role, whose policies count; the failures of ECS come with
-  status 200.
+AWS: the agent calls ECS with the task's role, so the policies of that role apply. Failures that ECS
+  reports have status 200.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection-endpoint.html
 ministack 1.5.33: has no such endpoint.
 
-Not modelled: the agent gives up a call of ECS after seconds (504); here on order and at once.
+Not modelled: the agent stops waiting for ECS after some seconds (504). Here a test orders a 504, which comes at once.
 """
 import datetime
 import json
@@ -26,11 +26,11 @@ _ERRORS = {
 
 
 class Malformed(Exception):
-    """The body is not what the agent decodes."""
+    """The agent cannot decode the body."""
 
 
 def answer(method, text, task, fault):
-    """(status, body) of one call. `fault` is what was ordered for it."""
+    """Returns (status, body) of one call. `fault` is the ordered fault, or None."""
     if method not in _OPERATIONS:
         return 405, None
     fields = {}
@@ -58,7 +58,12 @@ def answer(method, text, task, fault):
 
 
 def _decode(text):
-    """As Go decodes it: names in any case, no others, null as if left out, what follows is not read."""
+    """Decodes a body like the agent's Go code.
+
+    - Names may have any case, but unknown names are an error.
+    - null counts as a missing field.
+    - Text after the JSON value is ignored.
+    """
     try:
         value, _ = json.JSONDecoder(parse_constant=_no_number).raw_decode(text.decode().lstrip())
     except (ValueError, RecursionError):
@@ -86,7 +91,7 @@ def role_of(task):
 
 
 def credentials(task, role):
-    """Keys of the task's role."""
+    """Returns credentials of the task's role."""
     region, account = task["taskArn"].split(":")[3:5]
     name = task["taskArn"].rpartition("/")[2]
     return lambda_runtime.execution_credentials({
@@ -113,7 +118,7 @@ def _ask_ecs(operation, task, role, fields):
 
 
 def _denial(operation, task, role):
-    """Why the task's role must not; None when it may."""
+    """Returns the message that denies an operation to the task's role, or None if it is allowed."""
     if not app.AUTH:
         return None
     key = credentials(task, role)["AWS_ACCESS_KEY_ID"]
@@ -128,7 +133,7 @@ def _denial(operation, task, role):
 
 
 def _date(seconds):
-    """As Go writes a time: no more digits of a second than it has."""
+    """Returns a time in the format of Go, without trailing zeros of a second's fraction."""
     if seconds is None:
         return None
     text = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
@@ -136,6 +141,6 @@ def _date(seconds):
 
 
 def _error(status, arn, code, message, reached_ecs=False):
-    """The response has the id of the request when ECS refused it."""
+    """Returns (status, body) of an error. The body has a request id if ECS itself refused the request."""
     error = {**({"Arn": arn} if arn else {}), "Code": code, "Message": message}
     return status, {**({"requestID": str(uuid.uuid4())} if reached_ecs else {}), "error": error}

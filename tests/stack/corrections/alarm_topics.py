@@ -1,10 +1,10 @@
-"""Whether an alarm reaches its topic.
+"""Alarms reach only topics whose policies allow it.
 
-AWS: CloudWatch publishes to a topic only if the topic's policy lets it. The policy of a new topic does, as long as
-  nothing replaces it; a policy of one's own has to name cloudwatch.amazonaws.com.
+AWS: CloudWatch publishes to a topic only if the topic's policy allows it. The default policy of a new topic does. A policy
+  that replaces it must name cloudwatch.amazonaws.com.
   https://docs.aws.amazon.com/sns/latest/dg/sns-access-policy-use-cases.html#sns-allow-cloudwatch-alarms
   https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html
-ministack 1.5.33: asks no policy.
+ministack 1.5.33: ignores the policy.
 """
 import logging
 
@@ -27,7 +27,7 @@ def _reaches(alarm, action):
         return True
     allowed = sns.topic_policy_allows(action, "cloudwatch.amazonaws.com", alarm, get_account_id())
     if not allowed:
-        _log.warning("the policy of %s does not let %s publish", action, alarm)
+        _log.warning("the policy of %s does not allow %s to publish", action, alarm)
     return allowed
 
 

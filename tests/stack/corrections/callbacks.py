@@ -1,15 +1,15 @@
 """Tasks that wait for a token (.waitForTaskToken), and activities.
 
-AWS: the call itself may fail the state: an error of the function ends it with that error's name.
-AWS: every attempt has a token of its own, of up to 2048 characters; after the attempt or its
-  execution has ended its token is refused with TaskTimedOut, and what is no token at all with InvalidToken (recorded:
-  test_sfn_send_task_outcome_with_no_such_token, 2025-11-06). HeartbeatSeconds bounds the time between heartbeats: a task that
-  exceeds it has timed out, with States.Timeout (recorded: test_heartbeat_timeout, 2024-04-18). A failure that is
-  reported without error has none (recorded: test_sqs_failure_in_wait_for_task_tok_no_error_field, 2024-04-29).
+AWS: the call itself may fail the state: an error of the function fails the state with the name of that error.
+AWS: every attempt has its own token of up to 2048 characters. When the attempt or its execution has ended, a call with the
+  token fails with TaskTimedOut. A call with an unknown token fails with InvalidToken (recorded:
+  test_sfn_send_task_outcome_with_no_such_token, 2025-11-06). HeartbeatSeconds is the longest time between heartbeats: a task
+  that exceeds it fails with States.Timeout (recorded: test_heartbeat_timeout, 2024-04-18). A failure that is
+  reported without an error has no error (recorded: test_sqs_failure_in_wait_for_task_tok_no_error_field, 2024-04-29).
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-wait-token
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_SendTaskSuccess.html
-ministack 1.5.33: swallows the function's error and waits on, keeps one token of 36 characters
-  for all attempts, answers a stale token with TaskDoesNotExist, ignores HeartbeatSeconds.
+ministack 1.5.33: ignores the function's error and continues to wait, has one token of 36 characters
+  for all attempts, answers an old token with TaskDoesNotExist, and ignores HeartbeatSeconds.
 """
 import asyncio
 import json
@@ -24,10 +24,10 @@ from .states import calls
 from .states.attempts import TIMEOUT
 from .states.trail import compact
 
-_ended = set()  # hashes: a token is long, and there are many
-# An accepted SendTask* must win over a timeout of the same moment, and the other way round.
+_ended = set()  # hashes of tokens, because there are many long tokens
+# If SendTask* and a timeout come at the same moment, exactly one of them takes effect.
 _lock = threading.Lock()
-_POLL_SECONDS = 60  # of GetActivityTask
+_POLL_SECONDS = 60  # the longest poll of GetActivityTask
 
 
 def _refusing_ended(send):
@@ -60,7 +60,7 @@ def _is_json(text):
 
 
 def invoke(resource, data, token, limits):
-    """Make the call and wait for what is reported with its token."""
+    """Makes the call, waits for the report with its token, and returns the reported output."""
     info, failures = _expect(token), []
     attempt = scope.Scope(scope.current())
 
@@ -70,7 +70,7 @@ def invoke(resource, data, token, limits):
             calls.submitted(sfn._invoke_resource(resource.replace(".waitForTaskToken", ""), data))
         except scope.TaskError as error:
             failures.append(error)
-        except Exception as error:  # an unforeseen failure of the call fails the task
+        except Exception as error:  # any other failure of the call fails the task, too
             failures.append(scope.TaskError("States.TaskFailed", str(error)))
         if failures:
             info["event"].set()
@@ -84,7 +84,7 @@ def invoke(resource, data, token, limits):
 
 
 def wait_for_worker(call, data, limits):
-    """Offer the task of an activity, and wait for what its worker reports."""
+    """Offers the task of an activity, waits for the report of a worker, and returns the reported output."""
     if call.resource not in sfn._activities:
         raise scope.TaskError("States.Runtime", f"The activity {call.resource} does not exist.")
     token = new_uuid()
@@ -119,7 +119,7 @@ def _expect(token):
 
 
 def _outcome(token, info, failures, limits):
-    """What was reported; raises when that is a failure, or when the attempt ends without."""
+    """Returns the reported output. Raises TaskError for a reported failure, or if the attempt ends without a report."""
     failure = None
     try:
         with scope.telling(info["event"].set):
@@ -142,7 +142,7 @@ def _outcome(token, info, failures, limits):
 
 
 def _wait(info, failures, limits):
-    """Return when the token was answered; raise when the attempt ends without."""
+    """Waits for a report with the token. Raises TaskError if the attempt ends without one."""
     limit, beat = limits.get("TimeoutSeconds"), limits.get("HeartbeatSeconds")
     began = last_beat = time.monotonic()
     seen = None

@@ -1,14 +1,13 @@
-"""DynamoDB is AWS's own DynamoDB Local.
+"""Forwards DynamoDB requests to AWS's own DynamoDB Local.
 
-AWS: conditional writes, transactions and expressions behave as DynamoDB Local has them, which
-  AWS makes from the service's code.
+AWS: conditional writes, transactions and expressions behave as in DynamoDB Local, which
+  AWS builds from the service's code.
   https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.html
-ministack 1.5.33: has an implementation of its own, which differs in details that a lock rests on.
+ministack 1.5.33: has its own implementation, which differs in details that a lock depends on.
 
-So every DynamoDB request that reaches the emulator goes on to DynamoDB Local, and a table of a
-CloudFormation template is made there, with its indexes. The emulator keeps its record of a table
-made by CloudFormation, for change sets and tags. Streams are not fed; deletion protection and
-point-in-time recovery are not kept.
+So the emulator forwards every DynamoDB request to DynamoDB Local. Tables of CloudFormation templates are
+created there, with their indexes. The emulator keeps its own record of such a table for change sets and tags.
+Not supported: streams, deletion protection, point-in-time recovery.
 """
 import asyncio
 import concurrent.futures
@@ -33,25 +32,25 @@ _AUTHORIZATION = ("AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb
                   "SignedHeaders=host, Signature=0")
 _TABLE_FIELDS = ("KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes",
                  "BillingMode", "ProvisionedThroughput")
-_KEPT_SECONDS = 2  # a connection idle for longer may have been closed at the other end
+_KEPT_SECONDS = 2  # DynamoDB Local may have closed a connection that was idle for longer
 _pool = concurrent.futures.ThreadPoolExecutor(32, thread_name_prefix="dynamodb")
 _own = threading.local()
-before_request = []  # called as after_request, without a status; the first answer that is not None is the request's
+before_request = []  # called with action, headers and body; the first result that is not None becomes the answer
 after_request = []  # called with the action, the request's headers and body, and the answer's status
 
 
 class Elsewhere(Exception):
-    """The functions' requests do not come through the emulator."""
+    """The functions' requests to the table do not go through the emulator."""
 
 
 def must_pass_here(what):
-    """Refuse a fault of the table on a stack where the functions talk to DynamoDB Local."""
+    """Raises Elsewhere on a stack whose functions call DynamoDB Local directly, where the emulator can cause no fault."""
     if not app.AUTH or os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") != os.environ.get("AWS_ENDPOINT_URL"):
         raise Elsewhere(f"{what} needs a stack that was started with `up --table-iam`")
 
 
 def send(action, body):
-    """One request to DynamoDB Local: (status, headers, body)."""
+    """Sends a request to DynamoDB Local, and returns (status, headers, body)."""
     connection = _connection()
     try:
         connection.request("POST", "/", body, {
@@ -64,14 +63,14 @@ def send(action, body):
         connection.close()
         raise
     _own.used = time.monotonic()
-    # DynamoDB Local names a region and account of its own.
+    # ARNs of DynamoDB Local have another Region and account.
     own = f"arn:aws:dynamodb:{get_region()}:{get_account_id()}:".encode()
     answer = answer.replace(b"arn:aws:dynamodb:ddblocal:000000000000:", own)
     return response.status, {"Content-Type": "application/x-amz-json-1.0"}, answer
 
 
 def _connection():
-    """This thread's connection. Never a stale one: sending a write twice would be worse than connecting."""
+    """Returns this thread's connection. Opens a new one after an idle time, because a retried write could take effect twice."""
     kept = getattr(_own, "connection", None)
     if kept and time.monotonic() - _own.used < _KEPT_SECONDS:
         return kept
@@ -127,7 +126,7 @@ def _create_table(create):
 
 
 def _as_api(value):
-    """CloudFormation hands numbers over as strings; the API wants numbers."""
+    """Turns numbers, which CloudFormation passes as strings, into numbers for the API."""
     if isinstance(value, dict):
         return {key: int(item) if key.endswith("CapacityUnits") else _as_api(item) for key, item in value.items()}
     return [_as_api(item) for item in value] if isinstance(value, list) else value
@@ -141,7 +140,7 @@ def _set_time_to_live(name, properties):
 
 
 def _update_table(update):
-    """AWS makes and removes indexes of a table in place, one at a time."""
+    """Creates and deletes the indexes of a table one at a time, as AWS does."""
     def wrapper(physical_id, old, new, stack_name, *more, **named):
         result = update(physical_id, old, new, stack_name, *more, **named)
         before, after = _indexes(old), _indexes(new)

@@ -1,26 +1,26 @@
-"""What a container of a task gets, and what is kept of it.
+"""The environment, limits, volumes and last log lines of a task's containers.
 
 AWS: Fargate sets AWS_REGION, AWS_DEFAULT_REGION and AWS_EXECUTION_ENV.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html
-AWS: a container that exceeds its memory is killed and says OutOfMemoryError.
+AWS: a container that exceeds its memory is killed, with OutOfMemoryError as its reason.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html
-AWS: executionStoppedAt is when the containers ended, stoppedAt later, when the task has stopped.
+AWS: executionStoppedAt is the time at which the containers ended. stoppedAt is later: the time at which the task stopped.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html
-AWS: the awslogs driver ships every line that a container wrote, also its last ones.
+AWS: the awslogs driver delivers every line that a container wrote, also its last ones.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html
-AWS: readonlyRootFilesystem and user of a container definition are those of the engine.
+AWS: readonlyRootFilesystem and user of a container definition apply to the container.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html
-AWS: a volume without a host path is an empty folder of root's, mode 0755, that the containers of a task
-  share and that goes with the task.
+AWS: a volume without a host path is an empty folder of root with mode 0755. The containers of a task share
+  it, and it is deleted with the task.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/bind-mounts.html
-ministack 1.5.33: sets no region, sets no memory or cpu limit, ignores entryPoint, user,
-  readonlyRootFilesystem and volumes without a host path, takes the moment
-  at which it looked for that of the end, and may drop the last lines of a stopped container. Its
-  credentials address is one that the Rust SDK refuses (a plain http address must be loopback or
-  169.254.170.2), so the keys are handed over.
+ministack 1.5.33: sets no Region and no memory or CPU limit, and ignores entryPoint, user,
+  readonlyRootFilesystem and volumes without a host path. Its executionStoppedAt is the time at
+  which it noticed the end. It may drop the last lines of a stopped container. The Rust SDK refuses its
+  address for credentials (a plain http address must be loopback or 169.254.170.2), so the containers
+  get credentials as variables.
 
-Here a task is STOPPED only after its last line is in the logs, sooner than on AWS: a test
-may read the logs as soon as the task has stopped.
+Unlike on AWS, a task is STOPPED only after its last line is in the logs, so a test may read the logs
+as soon as the task has stopped.
 """
 import os
 import threading
@@ -60,8 +60,8 @@ def _build_run_kwargs(container, definition, env, ports, network, host_mode, tas
 
 
 def _folders(container, definition, task_id):
-    """Mounts of the task's own volumes. `lockstack down` removes the folders."""
-    # The volumes of a definition from a template have lost their names; its mounts have them.
+    """Creates the folders of the volumes without a host path, and returns the mounts. `lockstack down` removes the folders."""
+    # In a task definition from a template, the volumes have no names, but the mounts name them.
     volumes = definition.get("volumes", [])
     hosted = {volume.get("name") for volume in volumes if volume.get("host", {}).get("sourcePath")}
     mounts = []
@@ -92,7 +92,7 @@ def _mark_task_stopped(task_arn, task, *more, **named):
 
 
 def note_ends(task):
-    """Wait for the last lines of a task whose containers ended, and note when and why they did."""
+    """Waits for the last log lines of a task whose containers ended, and records when and why they ended."""
     for thread in threading.enumerate():
         if thread.name.startswith(_thread_prefix(task["taskArn"].rpartition("/")[2])):
             thread.join(_LAST_LINES_SECONDS)
@@ -101,7 +101,7 @@ def note_ends(task):
     for index, container_id in enumerate(list(task.get("_docker_ids") or [])):
         try:
             state = client.containers.get(container_id).attrs.get("State", {})
-        except Exception:  # gone already: then there is nothing to learn
+        except Exception:  # the container was removed already
             continue
         if state.get("OOMKilled"):
             task["containers"][index]["reason"] = "OutOfMemoryError: Container killed due to memory usage"
@@ -112,7 +112,7 @@ def note_ends(task):
 
 
 def apply():
-    # Dozens of containers that start at once keep the engine busy for longer than the 10 s as shipped.
+    # The emulator's timeout of 10 s is too short for an engine that starts dozens of containers at once.
     ecs._DOCKER_TIMEOUT = _ENGINE_SECONDS
     ecs._build_run_kwargs = _build_run_kwargs
     ecs._mark_task_stopped = _mark_task_stopped

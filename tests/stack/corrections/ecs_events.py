@@ -1,10 +1,10 @@
 """ECS Task State Change events.
 
 AWS: each change of a task's lastStatus or desiredStatus is an event of source aws.ecs on the
-  default bus. Its detail is the task as DescribeTasks shows it, and `version` grows with each.
+  default bus. Its detail is the task as DescribeTasks shows it, with a `version` that grows with each event.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html
-ministack 1.5.33: sends none. Here PROVISIONING, PENDING, RUNNING, RUNNING that is asked to
-  stop, DEPROVISIONING and STOPPED are sent.
+ministack 1.5.33: sends no such events. These modules send PROVISIONING, PENDING, RUNNING, RUNNING with
+  desiredStatus STOPPED, DEPROVISIONING and STOPPED.
 """
 import copy
 import json
@@ -60,7 +60,7 @@ def send(task):
         eventbridge._put_events({"Entries": [{
             "Source": "aws.ecs", "DetailType": "ECS Task State Change", "Resources": [task["taskArn"]],
             "Detail": json.dumps(detail, default=str)}]}, allow_aws_source=True)
-    except Exception:  # the task's own bookkeeping must not depend on who listens
+    except Exception:  # an error of a listener must not affect the task
         _log.exception("task state change not sent")
 
 

@@ -2,16 +2,16 @@
 
 AWS: `group` is family:FAMILY unless the caller gave one.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
-AWS: stopCode and stoppedReason are there only when the task is asked to stop; a task whose
-  essential container ended says "Essential container in task exited".
+AWS: a task has stopCode and stoppedReason only when it is asked to stop. The reason of a task whose
+  essential container ended is "Essential container in task exited".
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html
 AWS: times are seconds with their milliseconds.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DescribeTasks.html#API_DescribeTasks_Examples
-AWS: CloudFormation hands the value of a Number parameter to a property as a number.
+AWS: CloudFormation passes the value of a Number parameter to a property as a number.
   https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
-ministack 1.5.33: hands on a text, with which a service fails; leaves the group empty, has empty texts instead of no field, words the reason
-  in another way, and cuts times to seconds.
+ministack 1.5.33: passes a string, with which a service fails. It leaves the group empty, has fields with empty texts, has another
+  text as the reason, and cuts times to seconds.
 """
 import datetime
 

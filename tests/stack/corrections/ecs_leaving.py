@@ -1,9 +1,9 @@
-"""A task that leaves its network: the habit stopped-late of habits.py.
+"""Tasks that are DEPROVISIONING for some time: the habit stopped-late of habits.py.
 
 AWS: when its containers have ended, a task is DEPROVISIONING, with desiredStatus STOPPED and its containers'
-  exit codes, until its network interface is detached; then it is STOPPED. Each is an event.
+  exit codes, until its network interface is detached. Then it is STOPPED. Both changes are events.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html
-ministack 1.5.33: reports STOPPED with the end of the containers, and so does this without the habit.
+ministack 1.5.33: reports STOPPED at the end of the containers. Without the habit, this module does the same.
 """
 import time
 
@@ -31,7 +31,7 @@ def _leaving_first(mark_stopped):
 def _begin(task, reason, stop_code, exit_code=None):
     ecs_containers.note_ends(task)
     with ecs.resource_lock("ecs-task", task["taskArn"]):
-        # From here on it counts as a task that was asked to stop: active, and for no further request.
+        # Marks the task as asked to stop: it stays active, and a further StopTask changes nothing.
         task.setdefault("_stop_reason", reason)
         task.setdefault("_stop_code", stop_code)
         ecs._bump_task_version(task)

@@ -1,15 +1,15 @@
 """Task scale-in protection.
 
-AWS: GetTaskProtection and UpdateTaskProtection work for tasks of a service; any other task is
-  the failure TASK_NOT_VALID, a stopped or unknown one MISSING. Protection lasts 120 minutes
-  unless said otherwise, at most 2880; each call sets its end anew.
+AWS: GetTaskProtection and UpdateTaskProtection work for tasks of a service. For any other task they return
+  the failure TASK_NOT_VALID, and for a stopped or unknown task MISSING. Protection lasts 120 minutes by
+  default, and at most 2880. Each call sets a new end.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_UpdateTaskProtection.html
 AWS: a task cannot be protected (DEPLOYMENT_BLOCKED) when the service would have more protected tasks
   than its desired count, which would keep a deployment from its steady state.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html
-ministack 1.5.33: answers with empty lists. What protection protects from is in ecs_services.py.
+ministack 1.5.33: answers with empty lists. ecs_services.py implements the effect of protection.
 
-A test cannot wait for minutes: agent_orders.py may say that a minute of protection is shorter.
+A test cannot wait for minutes, so agent_orders.py can make a minute of protection shorter.
 """
 import time
 
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 def protected(task):
-    """Whether a task is protected now."""
+    """Returns whether a task is protected now."""
     return _protected_until.get(task["taskArn"], 0) > time.time()
 
 
@@ -35,13 +35,13 @@ def in_service(task):
 
 
 def service_of(task):
-    """The record of the service that a task belongs to; None when it belongs to none, or none that is known."""
+    """Returns the record of a task's service, or None if the task has no service or an unknown one."""
     cluster = task["clusterArn"].rpartition("/")[2]
     return ecs._services.get(f"{cluster}/{task['group'].partition(':')[2]}") if in_service(task) else None
 
 
 def tasks_of(service):
-    """The tasks that the service has and has not asked to stop."""
+    """Returns the tasks of the service that are not asked to stop."""
     group = f"service:{service['serviceName']}"
     return [task for task in list(ecs._tasks.values())
             if task.get("group") == group and task["clusterArn"] == service["clusterArn"]
@@ -75,7 +75,7 @@ def _state(task):
 
 
 def _checked(data, update):
-    """Whether to protect, and for how many minutes."""
+    """Returns whether to protect, and for how many minutes."""
     enable, minutes = data.get("protectionEnabled"), data.get("expiresInMinutes")
     if len(data.get("tasks", [])) > (10 if update else 100):
         raise Refused("Too many tasks.")

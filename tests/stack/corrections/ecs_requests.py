@@ -1,18 +1,18 @@
-"""What RunTask refuses.
+"""Requests that RunTask refuses.
 
-AWS: an override names a container of the task definition, or RunTask fails with InvalidParameterException.
+AWS: an override must name a container of the task definition, or RunTask fails with InvalidParameterException.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerOverride.html
-AWS: no task is started of a task definition that is INACTIVE; a family stands for its latest ACTIVE revision.
+AWS: RunTask refuses an INACTIVE task definition. The name of a family means its latest ACTIVE revision.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/deregister-task-definition-v2.html
 AWS: RunTask may answer 200 without a task, and with the reason in `failures`. A state that waits for the task then fails
-  with AmazonECS.Unknown; one that does not wait goes on with that answer.
+  with AmazonECS.Unknown. A state that does not wait succeeds with this answer.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html
-AWS: a state that passes a field which the integration has not fails with States.Runtime: its arguments "could not be used
-  to start the Task" (recorded, of another integration: test_invoke_with_headers[singleStringHeader], 2024-10-06). Fields
-  are in PascalCase.
+AWS: a state with an argument that the integration does not know fails with States.Runtime: the arguments "could not be used
+  to start the Task" (recorded for another integration: test_invoke_with_headers[singleStringHeader], 2024-10-06). The names
+  of arguments are in PascalCase.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-services.html
-ministack 1.5.33: ignores unknown containers and fields, takes camelCase, and runs INACTIVE definitions.
+ministack 1.5.33: ignores unknown containers and arguments, accepts camelCase, and runs INACTIVE definitions.
 The habit run-task-places-nothing makes RunTask place nothing.
 """
 from ministack.core.responses import get_account_id, get_region
@@ -26,7 +26,7 @@ _stock_key = ecs._resolve_td_key
 
 
 def _key(reference):
-    """As shipped; of a family the latest revision that is ACTIVE."""
+    """Returns the key of a task definition. For a family, this is its latest ACTIVE revision."""
     key = _stock_key(reference)
     if ":" in reference.rpartition("/")[2]:
         return key
@@ -56,7 +56,7 @@ def _checking(run_task):
 
 
 def check_arguments(data):
-    """Refuse the arguments of a state that RunTask has no field for."""
+    """Raises TaskError if a state has arguments that RunTask does not know."""
     shape = sfn._service_model("ecs").operation_model("RunTask").input_shape
     unknown = list(_unknown(data, shape, ""))
     if unknown:

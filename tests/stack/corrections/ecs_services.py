@@ -1,21 +1,21 @@
-"""Services: how many tasks they have, which are stopped, and which are not.
+"""Services: how many tasks they run, which tasks they stop, and which they protect.
 
-AWS: a service keeps its desired count of tasks running, and replaces each that stops, also one that
-  StopTask stopped; when tasks fail to start, the next attempts come later and later.
+AWS: a service keeps its desired count of tasks running. It replaces each task that stops, also one that
+  StopTask stopped. If tasks fail to start, it waits longer and longer before the next attempt.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/service-throttle-logic.html
-AWS: a deployment starts new tasks up to maximumPercent of the desired count and stops old ones down to
-  minimumHealthyPercent, in this way until none is left.
+AWS: a deployment starts new tasks up to maximumPercent of the desired count, and stops old tasks down to
+  minimumHealthyPercent, until no old task is left.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/deployment-type-ecs.html
-AWS: neither a scale-in nor a deployment stops a protected task, until it is unprotected or its
-  protection ends; the deployment is IN_PROGRESS meanwhile.
+AWS: neither a scale-in nor a deployment stops a protected task until its protection is removed or
+  ends. The deployment is IN_PROGRESS until then.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-scale-in-protection.html
-AWS: the stopCode of such a task is ServiceSchedulerInitiated.
+AWS: the stopCode of a task that a service stops is ServiceSchedulerInitiated.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html
-ministack 1.5.33: knows no protection, stops old tasks only once the deployment has ended, does not
-  replace what StopTask stopped, starts a failing task again at once, says UserInitiated, and asks a
-  registry for images that are only here.
+ministack 1.5.33: has no protection, stops old tasks only when the deployment has ended, does not
+  replace a task that StopTask stopped, restarts a failing task at once, sets UserInitiated as the
+  stopCode, and pulls images that exist only on this machine.
 
-Which of several tasks a scale-in stops AWS does not tell: here the newest.
+AWS does not document which of several tasks a scale-in stops. Here it is the newest.
 """
 import logging
 import threading
@@ -26,7 +26,7 @@ from ministack.services import ecs
 
 from . import ecs_protection
 
-_LOOK_SECONDS = 0.25  # protection ends with nobody's doing, so somebody has to look
+_LOOK_SECONDS = 0.25  # seconds between checks of the services, because protection may end without a request
 _LONGEST_PAUSE = 60  # seconds between attempts to start
 _scheduling = threading.RLock()
 _log = logging.getLogger("lockstack.ecs_services")
@@ -49,7 +49,7 @@ def _reconcile(cluster, key):
 
 
 def _step(cluster, service):
-    """One look at a service; True when something was to do."""
+    """Starts and stops the tasks of a service as needed. Returns whether anything changed."""
     primary, desired = ecs._primary_deployment(service), service["desiredCount"]
     tasks = ecs_protection.tasks_of(service)
     current = [task for task in tasks if ecs._deployment_for_task(service, task) is primary]
@@ -86,7 +86,7 @@ def _surplus(current, desired):
 
 
 def _outdated(service, primary, current, old, desired):
-    """The old tasks that the deployment may stop now."""
+    """Returns the old tasks that the deployment may stop now."""
     if primary["rolloutState"] == "FAILED":
         return []
     spare = [task for task in old if not ecs_protection.protected(task)]
@@ -98,7 +98,7 @@ def _outdated(service, primary, current, old, desired):
 
 
 def _missing(service, primary, current, old, desired):
-    """How many tasks to start now."""
+    """Returns how many tasks to start now."""
     if primary["rolloutState"] == "FAILED" or time.monotonic() < service.get("_start_after", 0):
         return 0
     room = max(1, desired * _percent(service, "maximumPercent", 200) // 100) - current - old
@@ -116,7 +116,7 @@ def _start(cluster, service, primary, count):
 
 
 def _pausing(task, *more, **named):
-    """After a task that did not start the next one comes later; after one that ran it comes at once."""
+    """Delays the next task of a service after a task that failed to start. After a task that ran, the next one may start at once."""
     service = ecs_protection.service_of(task)
     if service:
         failed = task.get("stopCode") == "TaskFailedToStart"
@@ -135,13 +135,13 @@ def _watch():
             try:
                 with request_scope(account, region):
                     _reconcile(key.partition("/")[0], key)
-            except Exception:  # the next look may fare better
+            except Exception:  # the next check may succeed
                 _log.exception("service %s", key)
 
 
 def apply():
     ecs._reconcile_service_tasks = _reconcile
-    ecs._complete_service_deployment = lambda *_, **__: None  # _step does
+    ecs._complete_service_deployment = lambda *_, **__: None  # _step completes deployments
     ecs._record_service_task_failure = _pausing
     ecs._prepare_service_images = lambda *_: None
     threading.Thread(target=_watch, daemon=True, name="lockstack-services").start()

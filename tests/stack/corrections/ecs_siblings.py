@@ -1,10 +1,10 @@
 """The other containers of a task whose essential container ended.
 
-AWS: they get SIGTERM and, after their stopTimeout, SIGKILL, and have the exit codes that they end with; the task is to be
-  STOPPED meanwhile, for EssentialContainerExited.
+AWS: the other containers get SIGTERM and, after their stopTimeout, SIGKILL, and keep their own exit codes. Until they have ended,
+  the task has desiredStatus STOPPED and stopCode EssentialContainerExited.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html
-ministack 1.5.33: removes them, and gives them the exit code of the one that ended.
+ministack 1.5.33: removes the other containers, and gives them the exit code of the essential container.
 """
 from ministack.services import ecs
 
@@ -24,7 +24,7 @@ def _stopping_the_others(mark_stopped):
 
 
 def _others(task, docker):
-    """Whether a container of the task still runs."""
+    """Returns whether a container of the task still runs."""
     for container in list(task.get("_docker_ids") or []):
         try:
             if docker.containers.get(container).status != "exited":
@@ -39,7 +39,7 @@ def _begin(task, reason, docker):
         if "_others" in task:
             return
         task["_others"] = True
-        # From here on it counts as a task that was asked to stop: active, and for no further request.
+        # Marks the task as asked to stop: it stays active, and a further StopTask changes nothing.
         task["_stop_reason"], task["_stop_code"] = reason, "EssentialContainerExited"
         task.update(desiredStatus="STOPPED", stopCode=task["_stop_code"], stoppedReason=ecs_fields.worded(reason))
         task["stoppingAt"] = task.get("stoppingAt") or ecs._iso()

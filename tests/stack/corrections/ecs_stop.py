@@ -1,12 +1,12 @@
 """StopTask.
 
-AWS: each container gets SIGTERM and, after its stopTimeout (default 30 s), SIGKILL. The task
-  keeps RUNNING with desiredStatus STOPPED meanwhile, stopCode UserInitiated and the given
-  reason; then it has the containers' real exit codes. A task that is still starting stops, too.
+AWS: each container gets SIGTERM and, after its stopTimeout (default 30 s), SIGKILL. Until the containers have ended, the
+  task is RUNNING with desiredStatus STOPPED, stopCode UserInitiated and the given reason. Then it has
+  the containers' real exit codes. A task that is still starting stops, too.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html
-ministack 1.5.33: reports STOPPED with exit code 0 first and stops the containers afterwards,
-  with 5 s for all of them.
+ministack 1.5.33: reports STOPPED with exit code 0 first, and stops the containers afterwards,
+  with 5 s for all of them together.
 """
 import logging
 import time
@@ -43,7 +43,7 @@ def stop_task(data):
 
 
 def stop_containers(task, docker):
-    """Signal the containers; the emulator's watcher sees them exit and marks the task."""
+    """Stops the containers of a task. The emulator's watcher then notices their end and marks the task as stopped."""
     end = time.monotonic() + _START_SECONDS
     while task["lastStatus"] not in ("RUNNING", "STOPPED") and time.monotonic() < end:
         time.sleep(0.05)
@@ -52,14 +52,14 @@ def stop_containers(task, docker):
     for container, container_id in zip(task["containers"], list(task.get("_docker_ids") or [])):
         try:
             docker.containers.get(container_id).stop(timeout=timeouts.get(container["name"], 30))
-        except Exception as error:  # it may have exited and been removed meanwhile
+        except Exception as error:  # the container may have ended and been removed
             _log.warning("stop of %s: %s", container_id[:12], error)
     if task.get("_host"):
         agent_hosts.end(task)
 
 
 def _task_is_active(task_arn, task):
-    # The emulator takes a task that is asked to stop for stopped; it goes on until its containers exit.
+    # For the emulator, a task that is asked to stop is not active. Here it stays active until its containers have ended.
     if "_stop_reason" in task and task["lastStatus"] != "STOPPED":
         return ecs._tasks.get(task_arn) is task and not task.get("_ecs_resetting")
     return _stock_active(task_arn, task)

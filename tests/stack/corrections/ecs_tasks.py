@@ -1,12 +1,12 @@
-"""RunTask, as an API and as a state.
+"""RunTask, as a call of the API and of a state.
 
-AWS: ecs:runTask.sync succeeds only when the task started and its containers exited with 0;
-  its result is the task in PascalCase; a state that is cancelled stops its task, with its execution in the reason.
+AWS: ecs:runTask.sync succeeds only if the task started and its containers exited with 0. Its result is the task in
+  PascalCase. A state that is cancelled stops its task, with the execution in the reason.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html
-AWS: RunTask in an unknown cluster fails with ClusterNotFoundException; the same clientToken
-  starts nothing new. https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
-ministack 1.5.33: succeeds whatever the exit code, and when the image is missing; answers
-  {"tasks": [...]}; never stops a task; makes up the cluster; ignores clientToken.
+AWS: RunTask in an unknown cluster fails with ClusterNotFoundException. A second request with the same clientToken
+  starts no task. https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
+ministack 1.5.33: a state succeeds with any exit code and with a missing image, and its result is
+  {"tasks": [...]}. A cancelled state stops no task. An unknown cluster is created, and clientToken is ignored.
 """
 import json
 import uuid
@@ -35,7 +35,7 @@ def run_task(data):
 
 
 def _start(data):
-    """Start the task that a state asks for; answers what RunTask does."""
+    """Starts the task of a state, and returns the answer of RunTask."""
     request = sfn._pascal_to_camel(data)
     request.setdefault("startedBy", "AWS Step Functions")
     lost = habits.find("run-task-answer-lost", data)

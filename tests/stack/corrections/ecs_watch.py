@@ -1,8 +1,8 @@
-"""How the end of a container is noticed.
+"""Waits for the end of containers.
 
-Not a difference of behaviour but of speed: ministack 1.5.33 inspects the containers of every task ten
-times a second, which takes a core for a few dozen tasks. Here the engine is asked once for each
-container, and answers when it ends.
+This corrects the speed, not the behaviour: ministack 1.5.33 inspects the containers of every task ten
+times a second, which uses a whole core for a few dozen tasks. Here one request for each container
+waits in the engine until the container ends.
 """
 import time
 
@@ -12,7 +12,7 @@ from ministack.services import ecs
 from . import scope
 
 _stock_watch = ecs._watch_task_lifecycle
-_LOOKS = 50  # the engine reports the end of a container some moments before inspect shows it
+_LOOKS = 50  # the engine reports the end of a container some time before inspect shows it
 _LOOK_SECONDS = 0.1
 
 
@@ -29,7 +29,7 @@ def _watch(task, docker_client, container, account_id, region):
     with request_scope(account_id, region):
         try:
             docker_client.api.wait(container, timeout=None)
-        except Exception:  # the engine hangs up: then it is asked as often as in the emulator as shipped
+        except Exception:  # the engine closed the connection: falls back to the emulator's own watcher
             _stock_watch(task, docker_client, account_id, region)
             return
         for _ in range(_LOOKS):

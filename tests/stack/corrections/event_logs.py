@@ -3,9 +3,9 @@
 AWS: EventBridge creates a log stream and writes each matched event into it as one line of JSON, if a resource policy of
   CloudWatch Logs allows it. The target is the ARN of the log group without a `:*` at its end.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-cloudwatchlogs-permissions
-AWS: such a policy is one of the ten of the account, or the one of the log group.
+AWS: such a policy is one of the account's ten policies, or the log group's own policy.
   https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutResourcePolicy.html
-ministack 1.5.33: has no such target. It keeps both kinds of policy, counts the ten, and asks neither.
+ministack 1.5.33: has no such target. It stores both kinds of policy and limits the first to ten, but evaluates neither.
 """
 import json
 import logging
@@ -19,7 +19,7 @@ _ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 
 def _allowed(group, stream, rule_arn):
-    """Whether the policies of the account, or that of the log group, let a rule write to a log stream."""
+    """Returns whether a policy of the account, or that of the log group, allows a rule to write to a log stream."""
     policies = [*cloudwatch_logs._resource_policies.values(), cloudwatch_logs._log_group_policies.get(group)]
     statements = [statement for policy in policies if policy
                   for statement in json.loads(policy["policyDocument"])["Statement"]]
@@ -36,7 +36,7 @@ def _allowed(group, stream, rule_arn):
 def _write(group, event, rule, view):
     stream = {"logGroupName": group, "logStreamName": new_uuid()}
     if not _allowed(group, stream["logStreamName"], eventbridge._rule_arn(rule["Name"], rule.get("EventBusName", "default"))):
-        _log.warning("no resource policy lets the rule %s write to %s", rule["Name"], group)
+        _log.warning("no resource policy allows the rule %s to write to %s", rule["Name"], group)
         return None
     view = view or eventbridge._pattern_event_view(event)
     cloudwatch_logs._create_log_stream(stream)
@@ -53,5 +53,5 @@ def _with_log_groups(invoke):
 
 
 def apply():
-    # At its time, not at import: schedules.py takes the place of the same function.
+    # Wraps the current function here and not at import, because schedules.py replaces it, too.
     eventbridge._invoke_target = _with_log_groups(eventbridge._invoke_target)

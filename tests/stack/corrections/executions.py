@@ -1,20 +1,20 @@
 """Executions: stopping, timing out, starting twice, failing.
 
-AWS: StopExecution ends a Standard execution: nothing of it goes on and its status stays
+AWS: StopExecution ends a Standard execution: no state of it continues, and its status stays
   ABORTED. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StopExecution.html
 AWS: the machine's TimeoutSeconds ends an execution as TIMED_OUT with States.Timeout.
   https://docs.aws.amazon.com/step-functions/latest/dg/statemachine-structure.html
-AWS: StartExecution with the name and input of a running execution answers as before; with
-  another input, or once it is closed, it refuses: ExecutionAlreadyExists.
+AWS: StartExecution with the name and input of a running execution returns the same answer again. With
+  another input, or once the execution is closed, it fails with ExecutionAlreadyExists.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-AWS: StartExecution refuses a name that is longer than 80 characters or has others than it may: InvalidName.
+AWS: StartExecution fails with InvalidName for a name that has more than 80 characters or forbidden characters.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-AWS: DescribeExecution has `output` and `outputDetails` only when the execution succeeded, and neither
-  `error` nor `cause` when it timed out: States.Timeout is in the history alone.
+AWS: DescribeExecution has `output` and `outputDetails` only if the execution succeeded, and neither
+  `error` nor `cause` if it timed out. States.Timeout is only in the history.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
   https://github.com/floci-io/floci/issues/2733 (recorded on AWS)
-ministack 1.5.33: loops and waits run on after a stop and may turn ABORTED into FAILED; the
-  machine's TimeoutSeconds is ignored; a second start is always refused, a name never; a failed execution
+ministack 1.5.33: loops and waits continue after a stop, and may change ABORTED into FAILED. The
+  machine's TimeoutSeconds is ignored. A second start always fails, and any name is accepted. A failed execution
   has an output.
 """
 import contextvars
@@ -29,7 +29,7 @@ from . import redrive, scope
 from .states import machine, trail
 
 _FORBIDDEN_IN_NAMES = re.compile(r"""[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]""")
-_BEFORE_THE_FIRST_STATE = 0.15  # so that the answer of StartExecution comes first, as it nearly always does
+_BEFORE_THE_FIRST_STATE = 0.15  # seconds, so that the caller gets the answer of StartExecution first, as nearly always on AWS
 _scopes = {}
 _stock_stop = sfn._stop_execution
 _stock_start = sfn._start_execution
@@ -44,8 +44,8 @@ def _run_execution(arn):
 
 
 def run(arn, work):
-    """Run an execution's states under a scope of its own."""
-    # A scope without parent: an execution outlives the state or the event that started it.
+    """Runs an execution's states in a new scope."""
+    # The scope has no parent, because an execution outlives the state or the event that started it.
     root = _scopes[arn] = scope.Scope()
     root.execution = arn
     token = scope.enter(root)
@@ -63,12 +63,12 @@ def run(arn, work):
 
 
 def running(arn):
-    """The scope of an execution that runs, which is cancelled when it ends."""
+    """Returns the scope of a running execution, or None. The scope is cancelled when the execution ends."""
     return _scopes.get(arn)
 
 
 def of_this_thread():
-    """The ARN of the execution that this thread works for, None when it works for none."""
+    """Returns the ARN of the execution that this thread works for, or None."""
     here = scope.current()
     while here and here.parent:
         here = here.parent
@@ -76,7 +76,7 @@ def of_this_thread():
 
 
 def stopping_cause():
-    """What Step Functions gives as the reason when it stops what a .sync state of this thread waits for."""
+    """Returns the reason that Step Functions gives when it stops the work of this thread's .sync state."""
     return (f"The Task state in AWS Step Functions execution [{of_this_thread()}] "
             "which was managing this resource was aborted")
 

@@ -1,6 +1,6 @@
-"""Faults on order: what may happen on AWS at any time, and what tests must be able to make happen.
+"""Faults that may happen on AWS at any time, and that tests order.
 
-admin.py takes the orders. Not a correction: nothing happens until it is asked for.
+Not a correction: without an order, nothing happens. admin.py receives the orders.
 """
 import copy
 import json
@@ -14,14 +14,14 @@ from . import agent_orders, dynamodb, faults_invoke, habits, lambdas, rules
 _lock = threading.Lock()
 _kills = []  # {"function", "after", "mentioning"}
 _muted = []  # texts: AWS's events that mention one of them are dropped
-_fired = []  # what has happened, oldest first
+_fired = []  # faults that have happened, oldest first
 _stock_dispatch = eventbridge._dispatch_event
 _AWS_EVENTS = ("aws.ecs", "aws.states")
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
 
 
 class Refused(Exception):
-    """The order makes no sense; the text says why."""
+    """The order is invalid. The text says why."""
 
 
 def status():
@@ -58,24 +58,24 @@ def order(request):
             _muted[:] = [text for text in _muted if mentioning not in ("", text)]
     elif "fire" in request:
         if not rules.fire(request["fire"]):
-            raise Refused(f"no rule with a rate is named {request['fire']} or has it as a target")
+            raise Refused(f"no rule with a rate has the name or the target {request['fire']}")
     elif "agent" in request or "protection" in request:
         agent_orders.order(request)
     elif "habit" in request:
         habits.order(request)
     else:
-        raise Refused('give one of "kill", "fail", "events": "on" or "off", "fire", "agent", "protection", "habit"')
+        raise Refused('an order needs one of the fields "kill", "fail", "events" ("on" or "off"), "fire", "agent", "protection", "habit"')
 
 
 def _function(reference):
     name = str(reference).rpartition(":function:")[2].partition(":")[0]
     if name not in {key[-1] for key in lambda_svc._functions._data}:
-        raise Refused(f"no function is named {name}")
+        raise Refused(f"no function has the name {name}")
     return name
 
 
 def _kill_after_commit(action, headers, body, status):
-    """Kill the environment before its request is answered."""
+    """Kills the environment of a function after its request took effect, and before the answer."""
     if not _kills or status != 200:
         return
     key = re.search(r"Credential=([^/]+)/", headers.get("authorization", ""))

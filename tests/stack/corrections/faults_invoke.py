@@ -1,7 +1,7 @@
-"""Invocations of functions that fail on order, with the name that a state sees.
+"""Invocations of functions that fail on order, with the error name that a state gets.
 
-faults.py takes the orders. Not a correction: nothing happens until it is asked for.
-AWS: a state whose invocation Lambda refuses fails with Lambda. and the exception's name; one whose function fails
+Not a correction: without an order, nothing happens. faults.py receives the orders.
+AWS: a state whose invocation Lambda refuses fails with `Lambda.` and the name of the exception. A state whose function fails
   has the function's errorType as Error, and the function's answer as JSON in Cause.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-lambda.html
   https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors
@@ -15,7 +15,7 @@ from ministack.services import lambda_svc
 from . import lambdas
 
 _SHORT = {"throttle": "Lambda.TooManyRequestsException", "service": "Lambda.ServiceException"}
-# What lambda_runtime answers when a handler panics: the type of the panic's payload.
+# The answer of lambda_runtime when a handler panics. Its errorType is the type of the panic's payload.
 _PANIC = {"errorType": "alloc::boxed::Box<dyn core::any::Any + core::marker::Send>",
           "errorMessage": "Lambda panicked: on order"}
 _STATUS = {"InvalidRequestContentException": 400, "ResourceNotFoundException": 404, "ResourceConflictException": 409,
@@ -34,20 +34,20 @@ class Refused(Exception):
 def order(function, request):
     reason = str(request.get("with", "throttle"))
     if reason not in ("throttle", "service", "panic") and "." not in reason:
-        raise Refused("with is throttle, service, panic, or a name with a dot as a state sees it")
+        raise Refused("with must be throttle, service, panic, or the name of an error of a state, which has a dot")
     found = {"function": function, "with": reason, "mentioning": str(request.get("mentioning", ""))}
     if "seconds" in request:
         found["until"] = time.monotonic() + float(request["seconds"])
     else:
         found["times"] = int(request.get("times", 1))
         if found["times"] < 1:
-            raise Refused("times is at least 1")
+            raise Refused("times must be at least 1")
     with _lock:
         _orders.append(found)
 
 
 def status():
-    """(what is ordered, what has struck)"""
+    """Returns (orders that are left, invocations that have failed)."""
     with _lock:
         return [dict(one) for one in _orders], [dict(one) for one in _fired]
 
@@ -59,7 +59,7 @@ def clear():
 
 
 def _take(name, event, of_lambda=None):
-    """The reason for which such an invocation is to fail; of Lambda's own alone, if asked so."""
+    """Takes the order for such an invocation, and returns its reason, or None. `of_lambda` limits it to refusals of Lambda itself."""
     if not _orders:
         return None
     text, now = json.dumps(event), time.monotonic()
@@ -78,13 +78,13 @@ def _take(name, event, of_lambda=None):
 
 
 def _exception(reason):
-    """The name of Lambda's exception, None when the function itself fails."""
+    """Returns the name of Lambda's exception, or None if the function itself fails."""
     full = _SHORT.get(reason, reason)
     return full.removeprefix("Lambda.") if full.startswith("Lambda.") else None
 
 
 def _fail_invocation(name, event):
-    """What an invocation from a state, or an asynchronous one, comes to."""
+    """Returns the result of an invocation by a state or by an asynchronous call, if an order lets it fail."""
     reason = _take(name, event)
     if reason is None:
         return None

@@ -1,21 +1,21 @@
-"""Unpleasant habits of AWS, which tests switch on: each lasts until it is switched off.
+"""Unpleasant habits of AWS that tests switch on. A habit lasts until a test switches it off.
 
-admin.py takes the orders with those of faults.py: {"habit": NAME, ..., "mentioning": TEXT}, and the same
-with "off": true. Not a correction: nothing happens until it is asked for.
+Not a correction: without an order, nothing happens. An order is {"habit": NAME, ..., "mentioning": TEXT}, and the same
+with "off": true ends the habit. admin.py and faults.py receive the orders.
 AWS: a task of network mode awsvpc is DEPROVISIONING while its network interface is detached.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html
 AWS: DescribeExecution and the List and Describe calls of ECS are eventually consistent.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
-AWS: Step Functions tries to stop what a .sync state waits for; that may fail, or be missing.
+AWS: Step Functions tries to stop the work of a .sync state. This may fail, or the permission for it may be missing.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-sync
-AWS: the answer of a call may be lost, and a caller that retries it sends the same request. That Step Functions does
-  so for StartExecution is assumed.
+AWS: the answer of a call may be lost, and then the caller sends the same request again. It is an assumption that Step
+  Functions does so for StartExecution.
   https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
-AWS: RunTask may start a task and answer with ServerException: an error of a server rules nothing out.
+AWS: RunTask may start a task and then answer with ServerException.
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html#API_RunTask_Errors
-AWS: RunTask may find no room for a task, and answer with the reason.
+AWS: RunTask may find no capacity for a task, and answer with the reason.
   https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html
-AWS: a DynamoDB request fails with InternalServerError or ThrottlingException, or is not answered.
+AWS: a DynamoDB request may fail with InternalServerError or ThrottlingException, or get no answer.
   https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 """
 import asyncio
@@ -28,7 +28,7 @@ from ministack.services import stepfunctions as sfn
 
 from . import dynamodb, lambdas
 
-# What each habit needs, and may have, beside the text that it is narrowed to.
+# The fields that each habit needs (_NEEDS) and may have (_MAY), besides the optional `mentioning`.
 _NEEDS = {"stopped-late": {"seconds"}, "describe-lags": {"seconds"}, "sync-timeout-stops-nothing": set(),
           "slow": {"seconds", "action"}, "table-away": {"seconds", "with"}, "start-answer-lost": {"seconds"},
           "run-task-answer-lost": {"error"}, "run-task-places-nothing": {"reason"}}
@@ -52,7 +52,7 @@ class Refused(Exception):
 def order(request):
     name = str(request["habit"])
     if name not in _NEEDS:
-        raise Refused(f"habit is one of {', '.join(_NEEDS)}")
+        raise Refused(f"habit must be one of {', '.join(_NEEDS)}")
     needs, optional = _NEEDS[name], _MAY.get(name, set())
     scope = {"habit": name, "mentioning": str(request.get("mentioning", ""))}
     if request.get("off"):
@@ -62,9 +62,9 @@ def order(request):
     if set(request) - _ALLOWED - optional != needs:
         raise Refused(f"{name} needs {' and '.join(sorted(needs)) or 'nothing'} beside mentioning")
     if "seconds" in needs and not float(request["seconds"]) > 0:
-        raise Refused("seconds is a number above 0")
+        raise Refused("seconds must be a number above 0")
     if "with" in needs and request["with"] not in _TABLE_ANSWERS:
-        raise Refused(f"with is one of {', '.join(_TABLE_ANSWERS)}")
+        raise Refused(f"with must be one of {', '.join(_TABLE_ANSWERS)}")
     if name == "table-away":
         dynamodb.must_pass_here("table-away")
         scope["until"] = time.monotonic() + float(request["seconds"])
@@ -74,7 +74,7 @@ def order(request):
 
 
 def status():
-    """(what is switched on, what has happened of it)"""
+    """Returns (habits that are switched on, what they have caused)."""
     with _lock:
         return [dict(one) for one in _orders], [dict(one) for one in _fired]
 
@@ -86,12 +86,12 @@ def clear():
 
 
 def on(name):
-    """Whether the habit is switched on for anything at all."""
+    """Returns whether the habit is switched on, for any text."""
     return any(one["habit"] == name for one in list(_orders))
 
 
 def find(name, described, **fields):
-    """The order of this habit, if one covers what is described, a value that JSON can show or bytes of JSON."""
+    """Returns the order of this habit that applies to `described`, or None. `described` is bytes of JSON, or a value that JSON can show."""
     if not on(name):
         return None
     text = described.decode(errors="replace") if isinstance(described, bytes) else json.dumps(described, default=str)
@@ -106,13 +106,13 @@ def seconds(name, described):
 
 
 def note(found, **more):
-    """Record that a habit showed."""
+    """Records that a habit had an effect."""
     with _lock:
         _fired.append({"fault": found["habit"], "mentioning": found["mentioning"], **more})
 
 
 async def _table_away(action, headers, body):
-    """The answer to a request while the table is away; None when it is there."""
+    """Returns the answer to a request while the table is away, or None if the table is there."""
     function = lambdas.function_of(headers)
     found = find("table-away", body, function=function)
     if not found or time.monotonic() >= found["until"]:
@@ -126,11 +126,11 @@ async def _table_away(action, headers, body):
 
 
 def _slowly(handle_request):
-    """Hold the answer back when request or answer mention the text: an execution's input, a task's group."""
+    """Delays the answer if the request or the answer contains the text of the habit, such as a task's group."""
     async def wrapper(method, path, headers, body, query_params):
         answer = await handle_request(method, path, headers, body, query_params)
         action = headers.get("x-amz-target", "").rpartition(".")[2]
-        # Calls of states have text where requests have bytes.
+        # The bodies of calls by states are text, and those of requests are bytes.
         shown = b"".join(part if isinstance(part, bytes) else str(part).encode() for part in (body or b"", answer[2]))
         found = find("slow", shown, action=action)
         if found:

@@ -1,20 +1,20 @@
 """Nested executions (startExecution, .sync and .sync:2).
 
-AWS: a state that waits has the child's description as its result, in PascalCase, with times in milliseconds;
-  for .sync:2 Input and Output are JSON values. A child that does not succeed fails the state with
-  States.TaskFailed whose Cause is the description as JSON: there Input is text for .sync:2, too, Error and
+AWS: the result of a state that waits is the child's description in PascalCase, with times in milliseconds.
+  For .sync:2, Input and Output are JSON values. If the child does not succeed, the state fails with
+  States.TaskFailed, and Cause is the description as JSON. In this description Input is text for .sync:2, too, Error and
   Cause are the child's own, and a child that timed out has neither.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
   https://github.com/floci-io/floci (AslExecutorNestedStartExecutionTest and AslExecutorNestedSyncFailureTest: recorded
   on AWS)
-AWS: a refused StartExecution fails the state with StepFunctions. and the exception's name; a service's exception
-  that its API does not declare has the name of the service's own: StepFunctions.AWSStepFunctionsException.
-AWS: a state that stops waiting, because it timed out, was aborted or its branch was cut, stops the child, with a
-  cause that names the parent and no error (AslExecutorNestedSyncTimeoutTest: recorded on AWS).
+AWS: a refused StartExecution fails the state with `StepFunctions.` and the name of the exception. An exception that
+  the API does not declare has the general name of the service: StepFunctions.AWSStepFunctionsException.
+AWS: a state that stops waiting, because it timed out, was aborted or its branch was cancelled, stops the child. The
+  stop has a cause that names the parent, and no error (AslExecutorNestedSyncTimeoutTest: recorded on AWS).
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-to-resource.html#connect-sync
 AWS: input and output of a child must not exceed 256 KiB together, since they are the result of the state.
-ministack 1.5.33: fails with the child's own error name and leaves the child running; names no refusal as AWS
-  does.
+ministack 1.5.33: fails with the child's own error name, leaves the child running, and has other names for
+  refusals.
 """
 import json
 import threading
@@ -31,7 +31,7 @@ _PARSED = ("Input", "Output")
 
 
 def _start(data):
-    """Start the child that a state asks for, and answer it."""
+    """Starts the child of a state, and returns the answer of StartExecution."""
     request = sfn._nested_start_execution_request(data)
     if not isinstance(data.get("Input", ""), str):
         # A null is an empty input (recorded: test_start_execution_sync, 2023-07-05).
@@ -95,7 +95,7 @@ def _nested_sync(resource, data):
 def _wait(child):
     while child["status"] == "RUNNING":
         running = executions.running(child["executionArn"])
-        if not running:  # it is about to begin, or to end
+        if not running:  # the child is about to begin or to end
             scope.pause(0.03)
             continue
         ended = threading.Event()
@@ -106,7 +106,7 @@ def _wait(child):
 
 
 def _describe(arn):
-    """An execution as it is now, in the words of a state's result."""
+    """Returns the current description of an execution, with the names of a state's result."""
     described = json.loads(redrive.describe_execution({"executionArn": arn})[2])
     reply = {name[:1].upper() + name[1:]: value for name, value in described.items() if value is not None}
     reply.update({name: sfn._iso_to_epoch_ms(reply[name]) for name in _TIMES})

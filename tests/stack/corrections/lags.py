@@ -1,11 +1,11 @@
 """Describe and List calls that lag behind the events: the habit describe-lags of habits.py.
 
-AWS: DescribeExecution, ListTasks and DescribeTasks are eventually consistent; an event may come first.
+AWS: DescribeExecution, ListTasks and DescribeTasks are eventually consistent: an event may come before they show the change.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
   https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html
-ministack 1.5.33: shows the present, and so does this without the habit. Its ListTasks fails with
-  InternalError when a task starts meanwhile, and its next page begins at a number of tasks: when one that
-  started earlier stops meanwhile, a page repeats a task of the page before, or leaves one out.
+ministack 1.5.33: shows the current state, as this module does without the habit. Its ListTasks fails with
+  InternalError if a task starts during the call. Its pages begin at a position in the list, so if an earlier
+  task stops between two pages, the second one repeats a task or leaves one out.
 """
 import copy
 import json
@@ -17,7 +17,7 @@ from ministack.services import stepfunctions as sfn
 
 from . import ecs_events, habits, redrive
 
-_KEPT = 16  # states of one task or execution; it has fewer in its life unless it is redriven again and again
+_KEPT = 16  # states that are kept of one task or execution; only one that is redriven many times has more
 _lock = threading.Lock()
 _past = {}  # ARN: [(time, state)], oldest first
 _stock_describe_tasks = ecs._describe_tasks
@@ -32,7 +32,7 @@ def _remember(arn, state):
 
 
 def _as_of(arn, seconds):
-    """The state of so many seconds ago; None when there was none."""
+    """Returns the state of `seconds` ago, or None if there was none."""
     limit = time.monotonic() - seconds
     with _lock:
         earlier = [state for at, state in _past.get(arn, []) if at <= limit]
@@ -40,7 +40,7 @@ def _as_of(arn, seconds):
 
 
 def _seen(task):
-    """A task as the calls show it: None while it is too new for them."""
+    """Returns a task as the calls show it, or None if they do not show it yet."""
     lag = habits.seconds("describe-lags", task)
     return _as_of(task["taskArn"], lag) if lag else task
 
@@ -78,7 +78,7 @@ def _all_tasks():
     while True:
         try:
             return list(ecs._tasks.values())
-        except RuntimeError:  # a task was started meanwhile
+        except RuntimeError:  # a task was started during the loop
             continue
 
 
@@ -105,13 +105,13 @@ def _describe_execution(request):
     if not lag:
         return status, headers, body
     arn = request["executionArn"]
-    # One that has just begun is shown as it began.
+    # An execution that has just begun has its first state.
     return sfn.json_response(_as_of(arn, lag) or _past[arn][0][1])
 
 
 def apply():
     ecs_events.on_change.append(lambda task: _remember(task["taskArn"], task))
-    # The API's calls alone: the emulator itself reads the present.
+    # Replaces only the API's calls. The emulator itself reads the current state.
     ecs._ACTION_MAP["DescribeTasks"] = _describe_tasks
     ecs._ACTION_MAP["ListTasks"] = _list_tasks
     sfn._emit_execution_status_event = _emit

@@ -1,8 +1,8 @@
-"""Log lines of functions that bring their own runtime.
+"""Reads the log lines of functions with their own runtime.
 
-Not a difference of behaviour but of speed: another thread reads what a function writes, and the emulator waits 50 ms
-after each invocation for a line. A function has written its lines before it answers, so here an invocation reads the
-pipe itself until it is empty, and waits for nothing.
+This corrects the speed, not the behaviour: in the emulator another thread reads the lines of a function, and each invocation
+waits 50 ms for them. A function writes its lines before it answers, so here the invocation itself reads the pipe until the pipe
+is empty, without a wait.
 """
 import contextlib
 import os
@@ -16,21 +16,21 @@ _CHUNK = 65536
 
 
 class Output:
-    """The pipe that an environment writes to, and the queue of its lines."""
+    """The pipe to which an environment writes, and the queue of its lines."""
 
     def __init__(self, stream, lines):
         self._stream, self._lines = stream, lines
         self._lock, self._rest, self._ended = threading.Lock(), b"", False
 
     def pump(self):
-        """Read until the environment ends, so that it never waits for room in the pipe."""
+        """Reads the pipe until the environment ends, so that the pipe is never full."""
         while not self._ended:
             self._ready()
             self.read()
         self._stream.close()
 
     def read(self):
-        """Move what is in the pipe now to the queue."""
+        """Moves the lines that are in the pipe to the queue."""
         with self._lock:
             while not self._ended and self._ready(0):
                 chunk = os.read(self._stream.fileno(), _CHUNK)
@@ -41,7 +41,7 @@ class Output:
                     self._put(line.decode("utf-8", errors="replace").rstrip("\r"))
 
     def _ready(self, milliseconds=None):
-        ready = select.poll()  # one for each call: two threads cannot share it
+        ready = select.poll()  # a new object for each call, because threads cannot share one
         ready.register(self._stream, select.POLLIN)
         return ready.poll(milliseconds)
 

@@ -1,15 +1,15 @@
-"""Functions.
+"""Lambda functions: their refusals, their environments and their speed.
 
-AWS: a state whose function Lambda refuses to invoke fails with Lambda. and the name of Lambda's
-  exception: TooManyRequestsException when it is throttled, ServiceException when Lambda itself fails.
+AWS: a state whose function Lambda refuses to invoke fails with `Lambda.` and the name of Lambda's
+  exception: TooManyRequestsException if it is throttled, ServiceException if Lambda itself fails.
   https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html#bp-lambda-serviceexception
-ministack 1.5.33: names both Lambda.Unknown.
+ministack 1.5.33: the error of both is Lambda.Unknown.
 
-Not differences of behaviour but of speed: a warm invocation on AWS takes a few ms, here
-  70 ms, because the runtime API's small answers wait for Nagle's algorithm (40 ms) and the
-  emulator for log lines (lambda_logs.py). Each idle environment looks ten times a second for
-  work. And AWS has room for 1000 environments; here invocations beyond LOCKSTACK_ENVIRONMENTS
-  wait for one to be free.
+The other corrections concern the speed, not the behaviour:
+- A warm invocation takes a few ms on AWS, but 70 ms in the emulator. Small answers of its runtime API wait 40 ms for
+  Nagle's algorithm, and it waits for log lines (lambda_logs.py).
+- Each idle environment of the emulator polls for work ten times a second.
+- AWS allows 1000 environments. Here, invocations beyond LOCKSTACK_ENVIRONMENTS wait for a free environment.
 """
 import hashlib
 import json
@@ -24,14 +24,14 @@ from ministack.services import stepfunctions as sfn
 
 from . import scope
 
-_WAIT_SECONDS = 60  # then it is throttled: two functions that wait for each other must not wait for ever
+_WAIT_SECONDS = 60  # then an invocation is throttled, so that functions that wait for each other end
 _stock_call = sfn._call_lambda
 _stock_execute = lambda_svc._execute_function_dispatch
 _stock_env = lambda_svc._provided_worker_env
 _stock_handler = lambda_runtime.ProvidedWorker._build_handler_class
 _environments = threading.BoundedSemaphore(int(os.environ.get("LOCKSTACK_ENVIRONMENTS") or 40))
-_ports = {}  # access key of an environment: port of its runtime API
-intercept = []  # called with a function's name and event; the first answer that is not None is the invocation's result
+_ports = {}  # port of an environment's runtime API, by the environment's access key
+intercept = []  # called with a function's name and event; the first result that is not None becomes that of the invocation
 
 
 def _call_lambda(function, event):
@@ -59,14 +59,14 @@ def _execute(function, config, event, *more):
     if not _environments.acquire(timeout=_WAIT_SECONDS):
         return lambda_svc._throttle_response("ConcurrentInvocationLimitExceeded", "Rate Exceeded.")
     try:
-        scope.check()  # the attempt that asked may be over by now
+        scope.check()  # the attempt of the state may have ended during the wait
         return _stock_execute(function, config, event, *more)
     finally:
         _environments.release()
 
 
 def _environment_with_own_keys(config, code_dir, port):
-    """As on AWS each environment has credentials of its own, so that a request shows its environment."""
+    """Gives each environment its own credentials, as AWS does, so that a request shows its environment."""
     env = _stock_env(config, code_dir, port)
     session = sts._sessions.get(env.get("AWS_ACCESS_KEY_ID"))
     if not session:
@@ -79,7 +79,7 @@ def _environment_with_own_keys(config, code_dir, port):
 
 
 class _Patient:
-    """A queue whose readers look less often; what is put wakes them at once all the same."""
+    """A queue whose readers poll less often. A new entry still wakes them at once."""
 
     def __init__(self, queue):
         self._queue = queue
@@ -89,14 +89,14 @@ class _Patient:
 
 
 def _evict_expired_sessions():
-    """As shipped, but other threads may add sessions meanwhile."""
+    """Evicts expired sessions like the emulator, but allows other threads to add sessions during the loop."""
     for key, session in list(sts._sessions.items()):
         if sts._session_expired(session):
             sts._sessions.pop(key, None)
 
 
 def environment_of(access_key):
-    """The environment that an access key was given to, and None when it is gone."""
+    """Returns the environment that has an access key, or None if it has ended."""
     port = _ports.get(access_key)
     with lambda_runtime._lock:
         everyone = [worker for workers in lambda_runtime._workers.values() for worker in workers]
@@ -108,7 +108,7 @@ def environment_of(access_key):
 
 
 def function_of(headers):
-    """The name of the function whose environment sent a request; None when it was none."""
+    """Returns the name of the function whose environment sent a request, or None if another client sent it."""
     key = re.search(r"Credential=([^/]+)/", headers.get("authorization", ""))
     worker = environment_of(key.group(1)) if key else None
     return worker.func_name if worker else None

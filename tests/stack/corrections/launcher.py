@@ -1,6 +1,6 @@
-"""Start the emulator with the corrections: python -m corrections.launcher
+"""Starts the emulator with the corrections: python -m corrections.launcher
 
-LOCKSTACK_STOCK=1 leaves them out; LOCKSTACK_DYNAMODB is the address of DynamoDB Local.
+LOCKSTACK_STOCK=1 leaves the corrections out. LOCKSTACK_DYNAMODB is the address of DynamoDB Local.
 """
 import os
 import sys
@@ -20,7 +20,7 @@ AREAS = (trail, machine, executions, redrive, callbacks, integrations, results,
 
 
 def main():
-    # The emulator looks for due schedules every 10 s; tests cannot wait that long.
+    # The emulator checks for due schedules every 10 s, which is too long for tests.
     scheduler._SCHEDULE_TICK_INTERVAL = float(os.environ.get("LOCKSTACK_SCHEDULE_TICK", "1"))
     eventbridge._SCHEDULER_TICK_INTERVAL = scheduler._SCHEDULE_TICK_INTERVAL
     if not os.environ.get("LOCKSTACK_STOCK"):

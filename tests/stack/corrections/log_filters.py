@@ -1,11 +1,12 @@
 """FilterLogEvents with patterns for JSON, in pages.
 
-AWS: a pattern in braces selects lines of JSON by their properties: `=` with a text in which `*` stands for any characters,
-  joined by `&&` and `||`, grouped by parentheses; another pattern in braces is refused here.
+AWS: a pattern in braces selects lines of JSON by their properties. Here it may compare properties by `=` with a text in which
+  `*` stands for any characters, join comparisons by `&&` and `||`, and group them by parentheses. Any other pattern in braces
+  is refused.
   https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html
-  An answer has part of the events, or none, and a nextToken where there is more to search.
+AWS: an answer has some of the events, or none, and a nextToken if there is more to search.
   https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html
-ministack 1.5.33: takes every line for such a pattern, and has no pages. Here the first page of a pattern is empty.
+ministack 1.5.33: returns every line for such a pattern, and has no pages. Here the first page for a pattern is empty.
 """
 import fnmatch
 import json
@@ -21,7 +22,7 @@ _stock_filter = cloudwatch_logs._filter_log_events
 
 
 class _Refused(ValueError):
-    """The pattern is none that is known here."""
+    """The pattern is not supported here."""
 
 
 def _tokens(text):
@@ -43,7 +44,7 @@ def _holds(line, path, wanted):
 
 
 def _one(tokens):
-    """The condition at the front of the tokens, which it takes: a comparison, or a group."""
+    """Takes the tokens of a comparison or of a group, and returns its condition."""
     token = tokens.pop(0) if tokens else None
     if token == "(":
         inner = _joined(tokens)

@@ -1,13 +1,15 @@
-"""What the role of a state machine may do: nested executions; sdk_calls.py and managed_rules.py ask here, too.
+"""Checks the role of a state machine for nested executions. sdk_calls.py and managed_rules.py use these checks, too.
 
-AWS: the role needs states:StartExecution on the state machine that a state starts, and for .sync
-  states:DescribeExecution and states:StopExecution on its executions. Without the first the state fails. Without
-  the second Step Functions may not learn of the end; on AWS it does where the event of the end comes through,
-  here it never does, so that the missing right shows. Without the third the child is not stopped.
+AWS: the role needs these rights:
+  states:StartExecution on the state machine that a state starts; without it, the state fails
+  states:DescribeExecution on its executions, for .sync; without it, Step Functions may not notice the end of the child
+  states:StopExecution on its executions, for .sync; without it, the child is not stopped
+  Without DescribeExecution, AWS notices the end if the event of the end arrives. Here it never does, so that a test
+  fails if the right is missing.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
   https://docs.aws.amazon.com/step-functions/latest/dg/service-integration-iam-templates.html
-ministack 1.5.33: checks no role of a state machine. Not checked here either: lambda:invoke, ecs:runTask and
-  the other optimised integrations.
+ministack 1.5.33: checks no role of a state machine. These modules do not check lambda:invoke, ecs:runTask and
+  the other optimised integrations either.
 """
 import logging
 import uuid
@@ -25,14 +27,14 @@ _AN_HOUR = 3600
 
 
 def refusal(action, resource, context=None):
-    """Why the role of this thread's execution may not do it; None when it may."""
+    """Returns the message that denies an action to the role of this thread's execution, or None if it is allowed."""
     execution = sfn._executions.get(executions.of_this_thread())
     machine = execution and sfn._state_machines.get(execution["stateMachineArn"])
     return refusal_of(machine["roleArn"], action, resource, context) if machine else None
 
 
 def refusal_of(role_arn, action, resource, context=None):
-    """Why a role may not do it; None when it may, or when no roles are enforced."""
+    """Returns the message that denies an action to a role, or None if it is allowed or if no roles are enforced."""
     if not app.AUTH:
         return None
     account, role = get_account_id(), role_arn.rpartition("/")[2]
@@ -49,9 +51,9 @@ def refusal_of(role_arn, action, resource, context=None):
 
 
 def see_end_of(child):
-    """Return when the role may see the end of a child; else wait until the state is cancelled."""
+    """Does nothing if the role may see the end of a child. Otherwise waits until the state is cancelled."""
     denied = refusal("states:DescribeExecution", child)
     if denied:
-        _log.warning("a .sync state does not learn of the end of %s: %s", child, denied)
+        _log.warning("a .sync state does not notice the end of %s: %s", child, denied)
     while denied:
         scope.pause(_AN_HOUR)

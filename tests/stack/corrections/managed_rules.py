@@ -1,11 +1,11 @@
-"""The rules of EventBridge by which Step Functions learns of the end of tasks and of nested executions.
+"""The EventBridge rules through which Step Functions notices the end of tasks and of nested executions.
 
-AWS: CreateStateMachine and UpdateStateMachine refuse a definition that waits for one, unless the role of the state
-  machine may manage its rule: "is not authorized to create managed-rule".
+AWS: CreateStateMachine and UpdateStateMachine refuse a definition with a state that waits for a task or an execution, unless
+  the role of the state machine may manage the rule: "is not authorized to create managed-rule".
   https://docs.aws.amazon.com/step-functions/latest/dg/service-integration-iam-templates.html
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-ecs.html
-ministack 1.5.33: checks no role, and needs no rule.
+ministack 1.5.33: has no such rules, and checks no role.
 """
 from ministack.core.responses import get_account_id, get_region
 from ministack.services import stepfunctions as sfn
@@ -42,7 +42,7 @@ def _update(data):
 
 
 def _provision(logical_id, properties, stack_name):
-    """As CloudFormation creates a state machine."""
+    """Checks the rules of a state machine that CloudFormation creates."""
     refused = _refusal(provisioners._sfn_definition(properties), properties.get("RoleArn") or "")
     if refused:
         raise provisioners._sfn_handler_error(refused)

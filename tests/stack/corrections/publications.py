@@ -1,9 +1,9 @@
 """Messages that a state publishes to a topic.
 
-AWS: the role of the state machine needs sns:Publish on the topic, unless the policy of the topic lets it.
+AWS: the role of the state machine needs sns:Publish on the topic, unless the policy of the topic allows the call.
   https://docs.aws.amazon.com/step-functions/latest/dg/connect-sns.html
-AWS: a Subject is ASCII text of less than 100 characters that begins with a letter, a number or a punctuation mark and has no line
-  break or control character; another one is InvalidParameter.
+AWS: a Subject must be ASCII text of less than 100 characters, begin with a letter, a number or a punctuation mark, and have no
+  line breaks or control characters. Otherwise the call fails with InvalidParameter.
   https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 ministack 1.5.33: checks neither.
 """

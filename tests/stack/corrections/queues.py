@@ -1,19 +1,19 @@
-"""SQS standard queues: receipt handles, limits of time, polls of clients that are gone.
+"""SQS standard queues: receipt handles, time limits, and polls of clients that have gone.
 
-AWS: DeleteMessage with the handle of an earlier receive, or of a message that is deleted, succeeds;
-  the message "might not be deleted". Here it never is.
+AWS: DeleteMessage succeeds with the handle of an earlier receive, or of a deleted message, but
+  the message "might not be deleted". Here an earlier handle never deletes it.
   https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html
-AWS: the visibility of a message that is not in flight cannot be changed (MessageNotInflight), nor to
-  more than 12 hours after it was received.
+AWS: the visibility of a message that is not in flight cannot be changed (MessageNotInflight). A message can
+  be invisible for at most 12 hours after it was received.
   https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
 AWS: WaitTimeSeconds is 20 at most, VisibilityTimeout 43,200.
   https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
-ministack 1.5.33: refuses the earlier handle, changes the visibility of any message that was received
-  and for as long as one likes, and checks neither limit.
+ministack 1.5.33: refuses an earlier handle, changes the visibility of any received message to any
+  time, and checks neither limit.
 
-Not documented by AWS: what becomes of a long poll whose client has gone. The emulator goes on and
-hands the next message to nobody, which counts as a receive; here such a poll ends with its client, so
-that a test that kills clients knows how often a message was received.
+AWS does not document the end of a long poll whose client has gone. The emulator continues the poll and
+gives the next message to nobody, which counts as a receive. Here the poll ends with its client, so that
+a test that kills clients knows how often a message was received.
 """
 import asyncio
 import time
@@ -28,7 +28,7 @@ _LONGEST_POLL = 20
 _stock = {name: sqs._HANDLERS[name] for name in (
     "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility")}
 _stock_collect = sqs._collect_msgs
-_given = set()  # every receipt handle that a receive gave
+_given = set()  # all receipt handles of receives
 
 
 def _collect(queue, most, seconds):
@@ -106,7 +106,7 @@ def _ending_with_the_client(serve):
         if scope["type"] != "http" or (b"x-amz-target", b"AmazonSQS.ReceiveMessage") not in scope["headers"]:
             return await serve(scope, receive, send)
         text = await agent.read(receive)
-        gone = asyncio.ensure_future(receive())  # the next message of a request that was read is its end
+        gone = asyncio.ensure_future(receive())  # after the whole request was read, the next message is the disconnect
         response = iter([{"type": "http.request", "body": text}])
 
         async def again():

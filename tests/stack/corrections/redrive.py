@@ -1,17 +1,17 @@
 """RedriveExecution.
 
-AWS: an execution that failed, timed out or was aborted goes on from the state that did not
-  succeed, with its input and variables, under its ARN; of a Parallel only the branches that did
-  not succeed. https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
+AWS: an execution that failed, timed out or was aborted continues at the state that did not
+  succeed, with the same input, variables and ARN. In a Parallel, only the branches that did
+  not succeed run again. https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
 AWS: the context object has Execution.RedriveCount, 0 in an execution that was not redriven, and
   Execution.RedriveTime in one that was.
   https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
-AWS: DescribeExecution and the status events tell redriveCount, redriveDate and redriveStatus, with
-  redriveStatusReason where it is NOT_REDRIVABLE.
+AWS: DescribeExecution and the status events have redriveCount, redriveDate and redriveStatus, and
+  redriveStatusReason if the status is NOT_REDRIVABLE.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
-AWS: of an inline Map only the items that did not succeed run again. The history goes on behind ExecutionRedriven.
+AWS: in an inline Map, only the items that did not succeed run again. The history continues after ExecutionRedriven.
   https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
-ministack 1.5.33: has none of it. The state that is entered again has no Entered event of its own here.
+ministack 1.5.33: has no redrive. In this implementation, the state that runs again has no second Entered event.
 """
 import asyncio
 import contextvars
@@ -26,7 +26,7 @@ from ministack.services import stepfunctions as sfn
 from . import executions, scope
 from .states import machine, trail
 
-_points = {}  # execution: the state it was in when it ended
+_points = {}  # the state in which an execution ended, by execution
 _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 _CHANGE = "Step Functions Execution Status Change"
 _stock_handle = sfn.handle_request
@@ -34,7 +34,7 @@ _stock_put_events = eventbridge._put_events
 
 
 class Point:
-    """A state, with what is needed to enter it again."""
+    """A state, and what is needed to run it again."""
 
     def __init__(self, name, data, variables):
         self.name, self.input, self.variables = name, copy.deepcopy(data), copy.deepcopy(variables)
@@ -42,7 +42,7 @@ class Point:
 
 
 def enter_state(visit):
-    """Note where the scope of this thread is."""
+    """Records the state of this thread's scope."""
     here = scope.current()
     if here is None:
         return
@@ -52,7 +52,7 @@ def enter_state(visit):
 
 
 def enter_branches(scopes):
-    """Note the branches or items of the state that this thread is in. Answers for each its earlier scope, or None."""
+    """Records the branches or items of this thread's state. Returns for each its scope before the redrive, or None."""
     here = scope.current()
     if here.point:
         here.point.branches = scopes
@@ -61,7 +61,7 @@ def enter_branches(scopes):
 
 
 def begin_of(earlier, branch, line):
-    """Give a branch its earlier result, or answer the (state, input) that it goes on from."""
+    """Gives a branch its result from before the redrive, or returns the (state, input) at which the branch continues."""
     if earlier is None:
         return None
     branch.done, branch.result, branch.resume = earlier.done, earlier.result, earlier.point
@@ -72,7 +72,7 @@ def begin_of(earlier, branch, line):
 
 
 def remember(arn, root):
-    """Keep where an execution ended, if it may be redriven."""
+    """Records the state in which an execution ended, if it can be redriven."""
     _points.pop(arn, None)
     if root.point and sfn._executions[arn]["status"] in _REDRIVABLE:
         _points[arn] = root.point
@@ -85,7 +85,7 @@ async def _redrive(request):
         return sfn.error_response_json("ExecutionDoesNotExist", f"Execution Does Not Exist: '{arn}'", 400)
     end = time.monotonic() + 10
     while executions.running(arn) and execution["status"] != "RUNNING" and time.monotonic() < end:
-        await asyncio.sleep(0.02)  # what it had under way is just being stopped
+        await asyncio.sleep(0.02)  # the states of the execution are still being stopped
     if execution["status"] not in _REDRIVABLE or executions.running(arn) or arn not in _points:
         return sfn.error_response_json(
             "ExecutionNotRedrivable", f"Execution is {execution['status']} and cannot be redriven", 400)

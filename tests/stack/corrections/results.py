@@ -1,11 +1,11 @@
-"""What the optimised integrations answer a state.
+"""The results that the optimised integrations return to a state.
 
-AWS: the answer of the service in PascalCase, with the headers of its response in SdkHttpMetadata and the request's id in
-  SdkResponseMetadata; of Lambda ExecutedVersion, Payload and StatusCode. A payload that is null, or is not there, reaches
-  the function as {} (recorded: test_lambda_task_service.py test_invoke, 2025-11-06; test_run_task, 2024-02-25).
-AWS: an exception that the API of a service does not declare has the name of the service's own, with the request's id in
+AWS: the result is the answer of the service in PascalCase, with the headers of the response in SdkHttpMetadata and the id of the
+  request in SdkResponseMetadata. For Lambda, it has ExecutedVersion, Payload and StatusCode. A function gets {} if the payload is
+  null or missing (recorded: test_lambda_task_service.py test_invoke, 2025-11-06; test_run_task, 2024-02-25).
+AWS: an exception that the API of a service does not declare has the general name of the service, with the id of the request in
   the cause (recorded: test_task_service_dynamodb.py test_invalid_param, 2023-05-16).
-ministack 1.5.33: only StatusCode and Payload of Lambda; no metadata; names and causes as its services answer.
+ministack 1.5.33: for Lambda, returns only StatusCode and Payload. Has no metadata, and has the names and causes of its own services.
 """
 import email.utils
 import uuid
@@ -37,7 +37,7 @@ def _invoke(resource, data):
         result = _stock_invoke(resource, data)
     except scope.TaskError as error:
         raise _named(error, service) from None
-    # Of a job that was waited for the result is its description, and not the answer of the call.
+    # The result of .sync is the description of the work, and not the answer of the call, so it has no metadata.
     return result if ".sync" in resource else _with_metadata(result, service, {})
 
 
@@ -68,7 +68,7 @@ def _cause(text, client, status, code):
 
 
 def with_metadata(result, service):
-    """The answer of a call as its events have it."""
+    """Returns the answer of a call with metadata, for the events of the call."""
     return _with_metadata(result, service, {})
 
 

@@ -1,27 +1,27 @@
-"""What a role of a function is checked against.
+"""The resources and condition keys with which the calls of a function's role are authorized.
 
-AWS: DescribeTasks, StopTask, GetTaskProtection and UpdateTaskProtection are checked on the tasks, DescribeServices
-  on the services, ListTasks on the cluster's container instances, RunTask on the task definition; the condition key ecs:cluster is the
-  cluster's ARN.
+AWS: the resources of DescribeTasks, StopTask, GetTaskProtection and UpdateTaskProtection are the tasks, those of DescribeServices
+  the services, those of ListTasks the cluster's container instances, and that of RunTask is the task definition. The condition key
+  ecs:cluster is the cluster's ARN.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
-ministack 1.5.33: checks all of them on the cluster and knows no ecs:cluster. Of the tasks that
-  one DescribeTasks names, and of the services that one DescribeServices names, only the first is checked here.
-AWS: FilterLogEvents is checked on the log streams of the log group, GetDashboard on the dashboard.
+ministack 1.5.33: the resource of all these calls is the cluster, and there is no ecs:cluster. Here only the first of the
+  tasks in a DescribeTasks, and the first of the services in a DescribeServices, is checked.
+AWS: the resource of FilterLogEvents is the log streams of the log group, and that of GetDashboard is the dashboard.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatchlogs.html
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
-ministack 1.5.33: checks them on the log group itself, and on nothing.
-AWS: ListTargetsByRule is checked on the rule that it names.
+ministack 1.5.33: the resource of FilterLogEvents is the log group itself, and GetDashboard has none.
+AWS: the resource of ListTargetsByRule is the rule.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoneventbridge.html
-ministack 1.5.33: checks it on nothing.
-AWS: DescribeStackResources is checked on a stack.
+ministack 1.5.33: ListTargetsByRule has no resource.
+AWS: the resource of DescribeStackResources is the stack.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html
-ministack 1.5.33: checks one that names a resource in place of the stack on nothing.
-AWS: the condition key events:source of PutEvents has the sources of the events that are put.
+ministack 1.5.33: a DescribeStackResources with the id of a resource in place of the stack has no resource.
+AWS: the condition key events:source of PutEvents has the sources of the events in the request.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-conditions.html
-ministack 1.5.33: knows no events:source.
-AWS: the condition key dynamodb:LeadingKeys has the partition keys of the items that are asked for.
+ministack 1.5.33: has no events:source.
+AWS: the condition key dynamodb:LeadingKeys has the partition keys of the items in the request.
   https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
-ministack 1.5.33: knows no dynamodb:LeadingKeys. Known here for single items and transactions, of
+ministack 1.5.33: has no dynamodb:LeadingKeys. Here requests for single items and transactions have it, on
   tables with the partition key `pk`.
 """
 import json

@@ -2,10 +2,10 @@
 
 AWS: rate(1 minute) fires every minute.
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rate-expressions.html
-AWS: EventBridge calls a function asynchronously: an invocation that fails is tried twice more.
+AWS: EventBridge calls a function asynchronously. Lambda retries a failed invocation twice.
   https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-ministack 1.5.33: each firing is late by up to a look (10 s), and the lateness adds up; calls
-  the function once. Here the retries come after 1 and 2 s, on AWS after 1 and 2 minutes.
+ministack 1.5.33: each firing is up to 10 s late, and the delays add up. The function is called only
+  once. Here the retries come after 1 and 2 s, on AWS after 1 and 2 minutes.
 """
 import json
 import logging
@@ -17,7 +17,7 @@ from . import scope
 
 _stock_tick = eventbridge._tick_scheduled_rules
 _log = logging.getLogger("lockstack.rules")
-_ordered = queue.SimpleQueue()  # keys of rules; the thread that fires rules is the only one that writes when they fired
+_ordered = queue.SimpleQueue()  # keys of rules to fire; only the thread that fires rules may change their last time
 
 
 def _tick_scheduled_rules():
@@ -34,7 +34,7 @@ def _tick_scheduled_rules():
             continue
         began = before.get(key) or rule.get("CreationTime", fired)
         if fired > began:
-            last[key] = began + (fired - began) // every * every  # when it was due
+            last[key] = began + (fired - began) // every * every  # the time at which the rule was due
 
 
 def _dispatch_to_lambda(arn, payload):
@@ -43,7 +43,7 @@ def _dispatch_to_lambda(arn, payload):
         _log.warning("target function %s does not exist", name)
         return
     record = lambda_svc._execution_record_for_config(function, config)
-    outside = scope.enter(None)  # what an event calls outlives the execution that the event is about
+    outside = scope.enter(None)  # the call outlives the execution that the event is about
     try:
         lambda_svc.invoke_async_with_retry(record, json.loads(payload))
     finally:
@@ -51,7 +51,7 @@ def _dispatch_to_lambda(arn, payload):
 
 
 def fire(name):
-    """Make rules with a rate due: they fire at the next look. False when no rule is named so or has that target."""
+    """Makes the rules with a rate and this name or target due, so that they fire at the next check. Returns whether there is one."""
     found = False
     for key, rule in list(eventbridge._rules._data.items()):
         every = eventbridge._parse_rate_seconds(rule.get("ScheduleExpression", ""))

@@ -1,13 +1,13 @@
 """EventBridge Scheduler.
 
-AWS: <aws.scheduler.schedule-arn>, scheduled-time, execution-id and attempt-number in a target's
-  Input are replaced, whatever the target. scheduled-time is the moment that was scheduled, the
-  same for every delivery of one occurrence.
+AWS: the Scheduler replaces <aws.scheduler.schedule-arn>, scheduled-time, execution-id and attempt-number in the
+  Input of every target. scheduled-time is the time in the schedule, and is the same for every delivery of one
+  occurrence.
   https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
-AWS: a universal target's Input is the request of the API that it names, with names in upper camel
-  case. startExecution of Step Functions and runTask of ECS are known here.
+AWS: the Input of a universal target is the request of its API, with names in upper camel
+  case. Here startExecution of Step Functions and runTask of ECS are supported.
   https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
-ministack 1.5.33: replaces none of them and knows no universal target.
+ministack 1.5.33: replaces nothing, and has no universal targets.
 """
 import json
 import logging
@@ -49,7 +49,7 @@ def _replace_attributes(text, fired, schedule):
 
 
 def _scheduled_time(fired, schedule):
-    """The emulator knows only when it fired; the occurrence began at or before that."""
+    """Returns the scheduled time. The emulator knows only the time of the firing, which is the same or later."""
     expression = schedule.get("ScheduleExpression", "")
     once = scheduler._at_time_epoch(expression)
     if once is not None:

@@ -1,8 +1,8 @@
-"""What can be cancelled: an execution, a branch of it, one attempt of a task.
+"""Scopes, which can be cancelled: an execution, a branch, or one attempt of a task.
 
-A state runs in a thread that nobody can kill, so everything that waits asks its scope.
-Cancelling a scope cancels the scopes inside it and wakes whoever waits: nobody polls, for
-with hundreds of executions polling would take the machine.
+A state runs in a thread, and a thread cannot be killed, so everything that waits uses a scope.
+Cancelling a scope cancels the scopes inside it, and wakes their threads. No thread polls, because
+polling by hundreds of executions would use up the machine.
 """
 import contextlib
 import contextvars
@@ -27,13 +27,13 @@ class Scope:
     def __init__(self, parent=None):
         self.parent = parent
         self.children = []
-        self.first_error = None  # used by Map: the error that stopped its other items
-        self.point = None  # the state that it is in, for redrive.py
-        self.resume = None  # the state that it goes on from, when redriven
-        self.done = False  # used by Parallel: the branch has its result
+        self.first_error = None  # of a Map: the error that stopped its other items
+        self.point = None  # the current state, for redrive.py
+        self.resume = None  # the state at which a redriven scope continues
+        self.done = False  # of a Parallel: whether the branch has its result
         self.result = None
-        self.execution = None  # the ARN, of a scope without parent
-        self.abandoned = False  # what it waits for goes on when it is cancelled: a habit of habits.py
+        self.execution = None  # the ARN of the execution, if the scope has no parent
+        self.abandoned = False  # whether the work of the scope continues after its cancellation: a habit of habits.py
         self._cancelled = threading.Event()
         self._listeners = []
         if parent:
@@ -54,7 +54,7 @@ class Scope:
 
     @contextlib.contextmanager
     def telling(self, listener):
-        """Call `listener` once it is cancelled, also when it was before."""
+        """Calls `listener` when the scope is cancelled, or at once if it is cancelled already."""
         self._listeners.append(listener)
         try:
             if self.cancelled:
@@ -64,7 +64,7 @@ class Scope:
             self._listeners.remove(listener)
 
     def wait(self, seconds):
-        """Sleep; raise Stopped as soon as the scope is cancelled."""
+        """Sleeps. Raises Stopped as soon as the scope is cancelled."""
         if self._cancelled.wait(max(seconds, 0)):
             raise Stopped()
 
@@ -78,13 +78,13 @@ def current():
 
 
 def abandoned():
-    """Whether what this thread waits for goes on although nothing waits for it any more."""
+    """Returns whether the work that this thread waits for continues after the cancellation of the thread's scope."""
     here = current()
     return bool(here and here.abandoned)
 
 
 def enter(scope):
-    """Make `scope` the current one of this thread; `leave(token)` undoes it."""
+    """Makes `scope` the current scope of this thread. `leave` restores the scope before, with the token that this returns."""
     return _current.set(scope)
 
 
@@ -93,7 +93,7 @@ def leave(token):
 
 
 def telling(listener):
-    """As Scope.telling, of this thread's scope."""
+    """Scope.telling for this thread's scope."""
     scope = current()
     return scope.telling(listener) if scope else contextlib.nullcontext()
 
@@ -113,7 +113,7 @@ def pause(seconds):
 
 
 def in_thread(function, *arguments):
-    """Run in a thread that keeps the account, region and scope of this one."""
+    """Runs a function in a new thread with the account, Region and scope of this one."""
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(function, *arguments), daemon=True)
     thread.start()

@@ -1,15 +1,15 @@
-"""AWS SDK calls of states (aws-sdk:SERVICE:ACTION), of services with a JSON protocol.
+"""AWS SDK calls of states (aws-sdk:SERVICE:ACTION), for services with a JSON protocol.
 
-AWS: a refused call fails the state with the exception's name in the SDK for Java, which ends in Exception:
+AWS: a refused call fails the state with the name of the exception in the SDK for Java, which ends in Exception:
   Sfn.ExecutionDoesNotExistException.
-  An exception that the API does not declare has the name of the service's own: DynamoDb.DynamoDbException (recorded:
+  An exception that the API does not declare has the general name of the service: DynamoDb.DynamoDbException (recorded:
   test_aws_sdk.py test_dynamodb_invalid_param, 2023-07-27).
   https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
   https://github.com/localstack/localstack (state_task_service_aws_sdk.py, held to records of AWS)
-AWS: the role of the state machine needs the right to the action. Without it the exception is the API's
-  AccessDeniedException where the API declares one, such as Ecs.AccessDeniedException, else that of the service:
+AWS: the role of the state machine needs the right to the action. Without it, the exception is AccessDeniedException
+  if the API declares it, such as Ecs.AccessDeniedException, and otherwise the general one of the service:
   Sfn.SfnException.
-ministack 1.5.33: names the exceptions of Step Functions as its API does, and checks no role.
+ministack 1.5.33: has the names of the API for exceptions of Step Functions, and checks no role.
 """
 import json
 import uuid
@@ -42,7 +42,7 @@ def _call(service_info, service_name, action, data):
 
 
 def _checks(service, target, body):
-    """(action, resource, context) of each right that a request needs."""
+    """Returns (action, resource, context) of each right that a request needs."""
     request, place = (service, "POST", "/", {"x-amz-target": target}, body, {}), (get_region(), get_account_id())
     action = iam_actions.extract_iam_action(*request)
     if not action:

@@ -1,14 +1,14 @@
 """The stack of a resource, and the names of resources.
 
-AWS: DescribeStackResources takes the physical id of a resource in place of the name of a stack, and describes all
-  resources of the stack that has it; one that no stack has is a ValidationError.
+AWS: DescribeStackResources accepts the physical id of a resource in place of the name of a stack, and describes all
+  resources of that resource's stack. An id that no stack has is a ValidationError.
   https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResources.html
 ministack 1.5.33: needs the name of the stack.
-AWS: a resource without a name of its own gets one that no other has, so a stack can be made again beside the resources
-  that one of the same name has left.
+AWS: a resource without a name in the template gets a unique name. So a stack can be created although an earlier stack of the
+  same name has left resources behind.
   https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
-ministack 1.5.33: makes the name of those of the stack and the resource. A name that is drawn here is kept as its own are
-  that a replacement draws.
+ministack 1.5.33: derives the name from those of the stack and the resource. Here the name has a random seed, which is kept
+  with the resource, as the emulator does for a resource that is replaced.
 """
 from ministack.core.responses import new_uuid
 from ministack.services.cloudformation import _stacks, handlers, stacks
@@ -17,7 +17,7 @@ _stock = handlers._describe_stack_resources
 
 
 def stack_of(physical_id):
-    """The name of the stack that has this resource."""
+    """Returns the name of the stack that has this resource, or None."""
     for stack in _stacks.values():
         made = stack.get("_resources", {}).values()
         if any(resource.get("PhysicalResourceId") == physical_id for resource in made):

@@ -2,7 +2,7 @@
 
 AWS: a task that exceeds its TimeoutSeconds fails with States.Timeout and its work is cancelled.
   https://docs.aws.amazon.com/step-functions/latest/dg/state-task.html
-ministack 1.5.33: lets the timed-out work run on.
+ministack 1.5.33: does not stop the work.
 """
 import queue
 import threading
@@ -23,7 +23,7 @@ def invoke(resource, data, limit):
             outcome.put((sfn._invoke_resource(resource, data), None))
         except scope.TaskError as error:
             outcome.put((None, error))
-        except Exception as error:  # whatever else goes wrong is the state's failure, too
+        except Exception as error:  # any other error fails the state, too
             outcome.put((None, scope.TaskError("States.Runtime", str(error))))
 
     scope.in_thread(work)

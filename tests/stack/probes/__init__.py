@@ -1,1 +1,1 @@
-"""Probes: each drives the running emulator as a client and fails when AWS's behaviour is not there."""
+"""Probes of the local stack. Each calls the running emulator as a client, and fails if it does not behave like AWS."""

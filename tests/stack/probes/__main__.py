@@ -1,7 +1,7 @@
-"""Run the probes: python -m probes [MODULE ...], on the stack that the environment names.
+"""Runs the probes on the stack that the environment names: python -m probes [MODULE ...]
 
-With LOCKSTACK_PROBE_STOCK=1 the emulator is uncorrected: failing is expected there, and what
-passes is a correction that this version of the emulator no longer needs.
+With LOCKSTACK_PROBE_STOCK=1 the emulator has no corrections, and the probes of corrections are expected to fail. If one
+passes, this version of the emulator no longer needs its correction.
 """
 import concurrent.futures
 import importlib
@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 STOCK = bool(os.environ.get("LOCKSTACK_PROBE_STOCK"))
-RETRIED = 3  # more failures are no accident
+RETRIED = 3  # if more probes fail, none is repeated
 
 
 def modules(wanted):
@@ -40,7 +40,7 @@ def run_case(case):
 
 
 def again(outcomes):
-    """Run the probes that failed a second time, one at a time: they have clocks of their own on a busy machine."""
+    """Repeats the probes that failed, one at a time, because probes with time limits may fail on a busy machine."""
     failed = [case for case, result in outcomes if problems_of(result)]
     if STOCK or len(failed) > RETRIED:
         return outcomes
@@ -74,7 +74,7 @@ def main():
     wanted = sys.argv[1:]
     suite = [loader.loadTestsFromModule(importlib.import_module(f"probes.{name}")) for name in modules(wanted)]
     begin = time.monotonic()
-    # Most of a probe's time is waiting, so they run side by side.
+    # Probes wait most of the time, so they run in parallel.
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         chosen = [case for case in cases(suite) if wanted or not case.slow]
         outcomes = list(pool.map(run_case, chosen))

@@ -1,4 +1,4 @@
-"""Clients of the container agent's endpoint and of the emulator's own requests, for the probes."""
+"""Clients of the container agent's endpoint and of the emulator's own requests."""
 import datetime
 import http.client
 import json
@@ -9,7 +9,7 @@ from . import batches
 
 
 def ask(method, url, body=None, timeout=10):
-    """(status, JSON of the answer or None)"""
+    """Sends a request, and returns (status, JSON of the answer or None)."""
     address = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=timeout)
     try:
@@ -27,12 +27,12 @@ def admin(method, path, /, **body):
 
 
 def moment(reply):
-    """The seconds of an ExpirationDate."""
+    """Returns the ExpirationDate of a reply, in seconds since 1970."""
     return datetime.datetime.fromisoformat(reply["protection"]["ExpirationDate"].replace("Z", "+00:00")).timestamp()
 
 
 class HostTask:
-    """A task of a service whose container would be a process of this machine."""
+    """A task of a service without a container: its process would run on this machine."""
 
     def __init__(self, **fields):
         fields = {"cluster": batches.cluster(), "service": "probe-host", **fields}
@@ -53,11 +53,11 @@ class HostTask:
         return self.put({"ProtectionEnabled": True, "ExpiresInMinutes": minutes})
 
     def state(self):
-        """Whether it is protected, as the endpoint tells."""
+        """Returns whether the task is protected, according to the endpoint."""
         return self.get()[1]["protection"]["ProtectionEnabled"]
 
     def error(self, body):
-        """(status, code) of a refusal"""
+        """Sends a request that is refused, and returns (status, code)."""
         status, reply = self.put(body)
         return status, reply["error"]["Code"]
 

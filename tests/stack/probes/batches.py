@@ -1,4 +1,4 @@
-"""A cluster, task definitions of the batch image, and what their containers wrote."""
+"""A cluster, task definitions of the batch image, and the log lines of their containers."""
 import json
 import os
 
@@ -41,7 +41,7 @@ def run_task(definition, group=None, **values):
 
 
 def kill(task):
-    """SIGKILL from outside, as a lost host or the kernel would."""
+    """Kills the container of a task by SIGKILL, like a lost host or the kernel."""
     docker.from_env().containers.get(describe(task)["containers"][0]["runtimeId"]).kill()
 
 
@@ -50,7 +50,7 @@ def family(definition):
 
 
 def run_state(definition, **values):
-    """A Task state that runs the batch and waits for it."""
+    """Returns a Task state that runs the batch and waits for its end."""
     pairs = [{"Name": pair["name"], "Value": pair["value"]} for pair in environment(values)]
     return {"Type": "Task", "Resource": f"{ECS}.sync", "TimeoutSeconds": 60, "End": True, "Arguments": {
         "LaunchType": "FARGATE", "Cluster": cluster(), "TaskDefinition": definition,
@@ -69,7 +69,7 @@ def reaches(task, status, seconds=20):
 
 
 def lines(task, container="batch"):
-    """What a container of the task wrote; the stream is PREFIX/CONTAINER/TASK-ID."""
+    """Returns the log lines of a task's container. Their log stream is PREFIX/CONTAINER/TASK-ID."""
     found = client("logs").filter_log_events(
         logGroupName=f"/{cluster()}", logStreamNames=[f"p/{container}/{task.rpartition('/')[2]}"])
     return [json.loads(event["message"]) for event in found["events"]]
@@ -80,7 +80,7 @@ def events(task):
 
 
 def tasks_of(definition):
-    """All tasks that were started of a definition, in any state."""
+    """Returns all tasks of a task definition, in any state."""
     api = client("ecs")
     return [arn for status in ("RUNNING", "STOPPED") for arn in api.list_tasks(
         cluster=cluster(), family=family(definition), desiredStatus=status)["taskArns"]]

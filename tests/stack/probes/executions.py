@@ -1,4 +1,4 @@
-"""What the history of an execution has."""
+"""Reads the history of an execution."""
 from .support import client
 
 ERROR = "States.QueryEvaluationError"
@@ -14,10 +14,10 @@ def of_kind(events, *kinds):
 
 
 def details(event):
-    """The details of an event, whatever its type."""
+    """Returns the details of an event of any type."""
     return next((value for key, value in event.items() if key.endswith("EventDetails")), {})
 
 
 def line(events):
-    """`id<previous type` of each event."""
+    """Returns `id<previous type` of each event."""
     return [f"{event['id']}<{event['previousEventId']} {event['type']}" for event in events]

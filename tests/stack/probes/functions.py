@@ -1,4 +1,4 @@
-"""Functions that the probes deploy, and the responses that they get."""
+"""Lambda functions that the probes deploy and call."""
 import io
 import json
 import zipfile
@@ -7,7 +7,7 @@ from .support import client, queue, role, unique
 
 
 def function(source, handler="index.handler", runtime="python3.11", file="index.py", role_arn=None):
-    """A function made of one file; returns its name."""
+    """Creates a function of one file, and returns its name."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as folder:
         entry = zipfile.ZipInfo(file)
@@ -21,7 +21,7 @@ def function(source, handler="index.handler", runtime="python3.11", file="index.
 
 
 def role_that_may(*statements):
-    """A role for functions and state machines that is allowed exactly these statements: (actions, resource, condition)."""
+    """Creates a role for functions and state machines with exactly these statements: (actions, resource, condition)."""
     name = unique("probe-role")
     trust = {"Version": "2012-10-17", "Statement": [{
         "Effect": "Allow", "Action": "sts:AssumeRole",
@@ -49,7 +49,7 @@ def handler(event, context):
 
 
 def calls_as(role_arn, calls):
-    """The response that a function with this role gets for each (service, operation, arguments)."""
+    """Returns the response that a function with this role gets to each call: (service, operation, arguments)."""
     return invoke(function(CALLER, role_arn=role_arn), calls)
 
 
@@ -71,7 +71,7 @@ _records = {}
 
 
 def recorder(more=""):
-    """A function that records its events, then does what `more` says; returns its name."""
+    """Creates a function that records its events and then runs the code `more`. Returns its name."""
     url = queue()
     name = function(RECORDER.replace("QUEUE", url) + more)
     _records[name] = url, []
@@ -79,7 +79,7 @@ def recorder(more=""):
 
 
 def recorded(name):
-    """The events that a recorder got, in the order of their arrival."""
+    """Returns the events that a recorder received, in order."""
     url, events = _records[name]
     while found := client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         for message in found:

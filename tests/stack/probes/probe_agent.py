@@ -86,7 +86,7 @@ class Refusals(Probe):
 
 class Containers(Probe):
     def test_container_knows_the_agent(self):
-        """The address is one of containers; the host has the same endpoint."""
+        """Asks the endpoint from the host, because the address in the variable works only inside containers."""
         task = batches.run_task(batches.task_definition(), SECONDS=20, ECHO="ECS_")
         (line,) = wait_for(lambda: batches.lines(task), "first line")
         agent, metadata = (self.here(line["env"][name]) for name in ("ECS_AGENT_URI", "ECS_CONTAINER_METADATA_URI_V4"))

@@ -1,4 +1,4 @@
-"""ecs_containers.py: what a container may write to, and as whom."""
+"""ecs_containers.py: the folders to which a container may write, and its user."""
 import os
 
 from . import batches

@@ -1,4 +1,4 @@
-"""rules.py, event_logs.py, and the ways of events that are right as shipped."""
+"""rules.py, event_logs.py, and the delivery of events that needs no correction."""
 import json
 
 from .functions import calls_as, function_arn, recorded, recorder, role_that_may
@@ -12,7 +12,7 @@ RULE = "arn:aws:events:us-east-1:000000000000:rule"
 
 
 class Own(Probe):
-    """Events of one's own, put by a function."""
+    """Events that a function puts."""
     corrected = False
 
     def put(self, detail, bus="default"):
@@ -33,7 +33,7 @@ class Own(Probe):
         self.assertEqual(mark, wait_for(lambda: recorded(name), "event")[0]["detail"]["mark"])
 
     def test_part_of_an_event_or_a_template_reaches_a_subscriber_as_json(self):
-        """`exists` is about a leaf, also below an object that is missing; a string is put into a template as JSON."""
+        """`exists` matches a leaf, also below a missing object. A string is inserted into a template as JSON."""
         url, mark, text = queue(), unique(), 'a "b"\n\\c'
         topic = client("sns").create_topic(Name=unique())["TopicArn"]
         let_topics_in(url)
@@ -55,7 +55,7 @@ class Own(Probe):
         self.assertEqual({"title": "Probe: x", "texts": [text]}, receive(url))
 
     def test_text_reaches_a_subscriber_in_quotes_with_its_line_breaks_escaped(self):
-        """So neither a part of an event nor a template is a mail that a person likes to read."""
+        """So neither a part of an event nor a template makes a readable mail."""
         mark, text = unique(), "one\ntwo"
         for how, expected in (({"InputPath": "$.detail.text"}, '"one\\ntwo"'),
                               ({"InputTransformer": {"InputPathsMap": {"mark": "$.detail.mark"}, "InputTemplate": '"of <mark>"'}}, f'"of {mark}"')):
@@ -108,7 +108,7 @@ def written(group):
 
 
 def log_policy(group, rule):
-    """A policy that lets one rule write to a log group, as the stack has it."""
+    """Returns a policy that allows one rule to write to a log group, like that of the stack."""
     allow = {"Effect": "Allow", "Principal": {"Service": ["events.amazonaws.com", "delivery.logs.amazonaws.com"]},
              "Resource": f"{LOGS}:{group}:*"}
     condition = {"ArnEquals": {"aws:SourceArn": f"{RULE}/{rule}"}}
@@ -119,11 +119,11 @@ def log_policy(group, rule):
 
 class Logs(Probe):
     def test_own_event_reaches_a_log_group_that_a_policy_opens(self):
-        """By a policy of the account or by one of the group, and only from the rule that the policy names."""
+        """The policy is one of the account or that of the group, and allows only the rule that it names."""
         account, own, foreign, closed = groups = [f"/aws/events/{unique()}" for _ in range(4)]
         mark, rules = unique(), {}
         for group in groups:
-            # The rule comes first: PutTargets does not ask whether the log group exists.
+            # The rule comes first: PutTargets does not check whether the log group exists.
             rules[group] = rule_to(f"{LOGS}:{group}", {"source": ["lockstep"], "detail": {"mark": [mark]}})
             client("logs").create_log_group(logGroupName=group)
         name = unique()
@@ -157,8 +157,8 @@ class LogPolicies(Probe):
     """Which policies of CloudWatch Logs an account may have."""
     corrected = False
 
-    def test_eleventh_policy_of_the_account_is_refused_and_that_of_a_log_group_is_not(self):
-        """In a region of its own: ten policies are all that other probes and stacks beside this one share."""
+    def test_eleventh_policy_of_the_account_is_refused_but_not_of_a_log_group(self):
+        """Runs in another Region, because other probes and the stack need the ten policies of this one."""
         logs, group = client_in("logs", "ap-southeast-4"), unique()
         document = json.dumps(log_policy(group, "any"))
         for number in range(10):

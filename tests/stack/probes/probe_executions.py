@@ -1,4 +1,4 @@
-"""executions.py, and states/attempts.py."""
+"""executions.py and states/attempts.py."""
 import time
 
 from .support import Probe, client, ended, jsonata, machine, output, run, start, unique

@@ -13,7 +13,7 @@ PASS = {"Type": "Pass", "End": True}
 
 
 def failed_at(state, data=None):
-    """(description, EvaluationFailed) of an execution of this one state."""
+    """Runs an execution of one state, and returns (description, EvaluationFailed)."""
     execution = start(machine(jsonata({"One": state})), data)
     description = ended(execution)
     noted = of_kind(history(execution), "EvaluationFailed")
@@ -41,7 +41,7 @@ class Undefined(Probe):
             self.assertEqual([], of_kind(events, "TaskScheduled"))
             self.assertEqual(location, of_kind(events, "EvaluationFailed")[0]["evaluationFailedEventDetails"]["location"])
 
-    def test_catchers_rules_and_fails_fail_as_well(self):
+    def test_expression_without_a_value_fails_every_kind_of_state(self):
         caught = {"ErrorEquals": ["States.ALL"], "Next": "Last"}
         call = {**CALL, "Arguments": {"FunctionName": "none"}}
         for state in (
@@ -65,11 +65,11 @@ class Undefined(Probe):
                                ("{% $parse('null') %}", None)):
             self.assertEqual(expected, output(run(jsonata({"One": {**PASS, "Output": text}}))), text)
 
-    def test_eval_is_no_function_here(self):
+    def test_eval_is_not_supported(self):
         description, _ = failed_at({**PASS, "Output": "{% $eval('1 + 1') %}"})
         self.assert_failed(description, ERROR)
 
-    def test_function_is_no_value(self):
+    def test_function_is_not_a_value(self):
         description, _ = failed_at({**PASS, "Output": "{% function($x){$x} %}"})
         self.assert_failed(description, ERROR)
 

@@ -1,4 +1,4 @@
-"""habits.py, ecs_leaving.py and lags.py: what AWS may do at any time and mostly does not do here."""
+"""habits.py, ecs_leaving.py and lags.py: behaviour of AWS that the emulator shows only on order."""
 import contextlib
 import json
 import sys
@@ -10,7 +10,7 @@ from .probe_faults import faults
 from .support import (Probe, client, ended, jsonata, machine, queue, queue_arn, receive, rule_to, start, unique,
                       wait_for)
 
-# Environments of provided runtimes have keys of their own, by which a request names its function.
+# Environments of provided runtimes have their own access keys, which show the function of a request.
 READS = f"""#!{sys.executable}
 import boto3, http.client, json, os
 from botocore.config import Config
@@ -36,7 +36,7 @@ class HabitProbe(Probe):
 
     @contextlib.contextmanager
     def habit(self, name, mentioning, **fields):
-        """The habit, switched on for what mentions the text."""
+        """Switches the habit on for requests that contain the text, during a `with` block."""
         status, reply = faults("POST", habit=name, mentioning=mentioning, **fields)
         if status == 400 and "--table-iam" in reply["message"]:
             self.skipTest(reply["message"])
@@ -127,14 +127,14 @@ class SyncTimeout(HabitProbe):
         batches.reaches(task, "STOPPED")
         return batches.events(task)
 
-    def test_task_goes_on_after_its_states_time(self):
+    def test_task_outlives_the_timeout_of_its_state(self):
         group = unique("probe")
         self.assertEqual(["start", "sigterm"], self.run_for_two_seconds(group))
         with self.habit("sync-timeout-stops-nothing", group):
             self.assertEqual(["start", "end"], self.run_for_two_seconds(group))
         self.assertEqual(1, len(self.fired(group)))
 
-    def test_task_is_stopped_with_its_execution_all_the_same(self):
+    def test_stopped_execution_still_stops_its_task(self):
         group, definition = unique("probe"), batches.task_definition()
         state = batches.run_state(definition, SECONDS=20)
         state["Arguments"]["Group"] = group
@@ -179,7 +179,7 @@ class DescribeLags(HabitProbe):
         with self.habit("describe-lags", mark, seconds=self.LAG):
             execution = start(arn, {"mark": mark})
             self.assertEqual("RUNNING", describe(executionArn=execution)["status"])
-            time.sleep(0.5)  # until it is in a state from which it can be redriven
+            time.sleep(0.5)  # until the execution has entered a state, so that it can be redriven
             client("stepfunctions").stop_execution(executionArn=execution)
             self.assertEqual(execution, receive(url)["detail"]["executionArn"])
             stale = describe(executionArn=execution)
@@ -195,7 +195,7 @@ class DescribeLags(HabitProbe):
 
 
 class Slow(HabitProbe):
-    def test_call_that_mentions_the_text_takes_so_long(self):
+    def test_slow_delays_calls_that_mention_the_text(self):
         mark = unique("probe")
         arn = machine(jsonata({"End": {"Type": "Succeed"}}))
         slow, quick = start(arn, {"mark": mark}), start(arn)

@@ -1,4 +1,4 @@
-"""queues.py: receipt handles, limits of time, and clients that are gone."""
+"""queues.py: receipt handles, time limits, and clients that have gone."""
 import time
 
 import boto3
@@ -73,7 +73,7 @@ class Handles(Probe):
         leaving = boto3.client("sqs", config=Config(read_timeout=0.5, retries={"total_max_attempts": 1}))
         with self.assertRaises(ReadTimeoutError):
             leaving.receive_message(QueueUrl=url, WaitTimeSeconds=20)
-        time.sleep(0.3)  # the emulator sees a connection's end a moment later
+        time.sleep(0.3)  # until the emulator notices the end of the connection
         send(url)
         (message,) = receive(url, wait=2)
         self.assertEqual("1", message["Attributes"]["ApproximateReceiveCount"])

@@ -59,7 +59,7 @@ class Calls(Probe):
                          details(events[5]))
         self.assertEqual({"error": "States.Timeout"}, details(events[6]))
 
-    def test_retry_goes_on_behind_the_failure(self):
+    def test_events_of_a_retry_follow_the_failure(self):
         call = {"Type": "Task", "Resource": INVOKE, "Arguments": {"FunctionName": "none"}, "End": True,
                 "Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]}
         self.assertEqual(["3<2 TaskScheduled", "4<3 TaskStarted", "5<4 TaskFailed", "6<5 TaskScheduled", "7<6 TaskStarted",
@@ -76,7 +76,7 @@ class Calls(Probe):
 
 
 class Maps(Probe):
-    def test_items_one_by_one_have_a_line(self):
+    def test_events_of_items_one_by_one_follow_each_other(self):
         each = {"Type": "Map", "Items": [7, 8], "MaxConcurrency": 1, "ItemProcessor": machine_of({"P": PASS}), "End": True}
         self.assertEqual(
             ["2<0 MapStateEntered", "3<2 MapStateStarted", "4<3 MapIterationStarted", "5<4 PassStateEntered",
@@ -94,7 +94,7 @@ class Maps(Probe):
              "11<9 MapStateFailed", "12<11 ExecutionFailed"], line(events)[2:])
         self.assertEqual({"name": "Each", "index": 0}, details(events[3]))
 
-    def test_what_a_failure_stops_is_aborted(self):
+    def test_states_that_a_failure_stops_are_aborted(self):
         states = {"Which": {"Type": "Choice", "Choices": [{"Condition": "{% $states.input = 1 %}", "Next": "Soon"}],
                             "Default": "Long"},
                   "Soon": {"Type": "Wait", "Seconds": 1, "Next": "F"}, "F": FAIL,
@@ -106,7 +106,7 @@ class Maps(Probe):
 
 
 class Branches(Probe):
-    def test_states_of_branches_are_there_each_behind_its_own(self):
+    def test_states_of_all_branches_are_in_the_history(self):
         branch = machine_of({"A": {"Type": "Pass", "Next": "B"}, "B": PASS})
         events = of({"Both": {"Type": "Parallel", "Branches": [branch, branch], "End": True}})
         begun = of_kind(events, "ParallelStateStarted")[0]["id"]
@@ -125,7 +125,7 @@ class Branches(Probe):
 
 
 class Ends(Probe):
-    def test_stop_is_behind_no_state_and_has_what_it_was_given(self):
+    def test_stop_follows_no_state_and_has_only_the_given_details(self):
         arn = start(machine(jsonata({"Wait": {"Type": "Wait", "Seconds": 20, "End": True}})))
         wait_for(lambda: of_kind(history(arn), "WaitStateEntered"), "the state")
         client("stepfunctions").stop_execution(executionArn=arn)

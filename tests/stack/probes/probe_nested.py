@@ -1,5 +1,5 @@
-"""Executions that run as a state of another: integrations.py, machine_roles.py, managed_rules.py, sdk_calls.py,
-and what executions.py and redrive.py tell of them."""
+"""Nested executions: integrations.py, machine_roles.py, managed_rules.py, sdk_calls.py, and how executions.py and redrive.py
+describe nested executions."""
 import json
 import time
 
@@ -19,20 +19,20 @@ MANAGED = (["events:PutTargets", "events:PutRule", "events:DescribeRule"], f"{RU
 
 
 def nested(child, kind=".sync:2", data=None, name=None, **fields):
-    """A state that runs another state machine."""
+    """Returns a state that starts another state machine."""
     named = {"Name": name} if name else {}
     return {"Type": "Task", "Resource": START + kind, "End": True,
             "Arguments": {"StateMachineArn": child, "Input": {} if data is None else data, **named}, **fields}
 
 
 def catching(state):
-    """States that end with what fails the state."""
+    """Returns states whose output is the failure of `state`."""
     caught = {"ErrorEquals": ["States.ALL"], "Output": "{% $states.errorOutput %}", "Next": "Caught"}
     return {"Run": {**state, "Catch": [caught]}, "Caught": {"Type": "Pass", "End": True}}
 
 
 def failure(state, data=None):
-    """Error and Cause of a state, as a Catch sees them."""
+    """Returns Error and Cause of a state's failure, as a Catch gets them."""
     response = output(run(jsonata(catching(state)), data))
     return response["Error"], response["Cause"]
 
@@ -84,7 +84,7 @@ class Results(Probe):
         self.assertEqual(240_000, len(large["Output"]))
         self.assertEqual("States.DataLimitExceeded", failure(nested(child, data={"n": 26_200}))[0])
 
-    def test_start_that_does_not_wait_tells_what_it_started(self):
+    def test_start_without_a_wait_returns_the_execution(self):
         child, name = machine(jsonata(WAIT)), unique()
         result = output(run(jsonata({"Run": nested(child, "", name=name)})))
         self.assertEqual({"ExecutionArn", "SdkHttpMetadata", "SdkResponseMetadata", "StartDate"}, set(result))
@@ -168,7 +168,7 @@ class Stops(HabitProbe):
     corrected = True
 
     def started(self, *states):
-        """A parent whose branches are the states, and its child, which runs."""
+        """Starts a parent whose branches are the states. Returns the parent and its running child."""
         child, name = machine(jsonata(WAIT)), unique()
         branches = [{"StartAt": "Run", "States": {"Run": nested(child, name=name)}}, *states]
         parent = start(machine(jsonata({"Both": {"Type": "Parallel", "Branches": branches, "End": True}})))
@@ -210,7 +210,7 @@ class Stops(HabitProbe):
         self.assertEqual("TIMED_OUT", ended(parent)["status"])
         self.assert_stopped(execution_of(child, name), parent)
 
-    def test_child_goes_on_after_its_states_time(self):
+    def test_child_outlives_the_timeout_of_its_state(self):
         with self.habit("sync-timeout-stops-nothing", "probe-"):
             parent, child = self.timed_out()
             self.assert_failed(ended(parent), "States.Timeout")
@@ -223,7 +223,7 @@ class Redrives(Probe):
     def setUp(self):
         self.states = client("stepfunctions")
 
-    def test_redriven_parent_starts_a_child_of_the_name_that_it_has_then(self):
+    def test_redriven_parent_evaluates_the_name_of_its_child_again(self):
         child, name = machine(jsonata(FAIL)), unique()
         counted = f"{{% '{name}-' & $states.context.Execution.RedriveCount %}}"
         parent = start(machine(jsonata({
@@ -307,7 +307,7 @@ class SdkCalls(HabitProbe):
         mark = unique()
         child = start(machine(jsonata(ECHO)), {"mark": mark})
         ended(child)
-        # Its own description does not mention the text, and does not lag.
+        # The description of the parent does not contain the text, so it does not lag.
         check = machine(jsonata({"Describe": {**describing(child), "Output": "{% $states.result.Status %}"}}))
         with self.habit("describe-lags", mark, seconds=20):
             self.assertEqual("RUNNING", output(ended(start(check))))

@@ -1,11 +1,11 @@
-"""agent_orders.py: what tests order of the container agent, and its journal."""
+"""agent_orders.py: the orders of tests to the container agent, and the journal of its calls."""
 from . import batches
 from .agents import HostTask, admin, ask
 from .support import Probe, client
 
 
 class Orders(Probe):
-    """What tests order; AWS has no such thing."""
+    """Orders of tests, which AWS does not have."""
     corrected = False
 
     def test_calls_fail_as_ordered(self):

@@ -14,12 +14,12 @@ EACH = {"ItemProcessor": {"StartAt": "P", "States": {"P": PASS}}}
 
 
 def path(states, **fields):
-    """A JSONPath definition that starts at its first state."""
+    """Returns a JSONPath definition that starts at its first state."""
     return {"StartAt": next(iter(states)), "States": states, **fields}
 
 
 def after(assigned, state, **more):
-    """A state behind one that assigns variables."""
+    """Returns a state that follows one which assigns variables."""
     return path({"First": {"Type": "Pass", "Assign": assigned, "Next": "One"}, "One": state, **more})
 
 
@@ -85,20 +85,20 @@ class Missing(Probe):
                                ("$.items[?(@.k == 'b' && @.n > 2)].n", [3]), ("$.items[0,2].n", [1, 3])):
             self.assertEqual({"v": expected}, output(run(path({"One": {**PASS, "Parameters": {"v.$": text}}}), data)), text)
 
-    def test_no_catcher_and_no_retrier_sees_it_by_its_name_either(self):
+    def test_states_runtime_is_neither_caught_nor_retried(self):
         call = {"Type": "Parallel", "Branches": [{"StartAt": "P", "States": {"P": PASS}}], "OutputPath": "$.no.such",
                 "Catch": [{"ErrorEquals": [RUNTIME], "Next": "Caught"}, {"ErrorEquals": ["States.ALL"], "Next": "Caught"}],
                 "Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60}], "End": True}
         self.assert_failed(run(path({"One": call, "Caught": PASS}), seconds=10), RUNTIME)
 
-    def test_numbers_of_a_path_are_numbers(self):
+    def test_value_at_the_path_of_a_number_must_be_a_valid_number(self):
         each = {**EACH, "Type": "Map", "ItemsPath": "$.items", "End": True}
         for state, value in (({**each, "MaxConcurrencyPath": "$.n"}, "none"), ({"Type": "Wait", "SecondsPath": "$.n", "End": True}, 1.5),
                              ({"Type": "Wait", "SecondsPath": "$.n", "End": True}, -1),
                              ({"Type": "Wait", "TimestampPath": "$.n", "End": True}, "2016-12-05T21:29:29")):
             self.assert_failed(run(path({"One": state}), {"items": [1], "n": value}), RUNTIME)
 
-    def test_items_are_an_array(self):
+    def test_value_at_items_path_must_be_an_array(self):
         self.assert_failed(run(path({"One": {**EACH, "Type": "Map", "ItemsPath": "$.items", "End": True}}), {"items": {"a": 1}}), RUNTIME)
 
 

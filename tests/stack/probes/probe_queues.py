@@ -1,4 +1,4 @@
-"""What standard queues do as shipped, on which workers rest."""
+"""Behaviour of standard queues that needs no correction, and on which `lockstep worker` depends."""
 import concurrent.futures
 import json
 import time
@@ -45,7 +45,7 @@ class Standard(Probe):
         delete(url, message)
         self.assertEqual((0, 0, 0), counts(url))
 
-    def test_handle_that_no_receive_gave_is_invalid(self):
+    def test_unknown_handle_is_invalid(self):
         with self.assertRaises(client("sqs").exceptions.ReceiptHandleIsInvalid):
             delete(queue(), {"ReceiptHandle": "made up"})
 

@@ -49,8 +49,8 @@ class Redrive(Probe):
         first, second = output(ended(arn))
         self.assertTrue(first < stopped_at <= second, (first, stopped_at, second))
 
-    def test_context_counts_redrives_and_arguments_are_made_anew(self):
-        """Variables stay, and the state that is entered again sees how often that was."""
+    def test_context_counts_redrives_and_arguments_are_evaluated_again(self):
+        """The variables stay, and the state that runs again sees the number of redrives."""
         count = "$states.context.Execution.RedriveCount"
         url = queue()
         response = {"count": f"{{% {count} %}}", "time": "{% $exists($states.context.Execution.RedriveTime) %}",

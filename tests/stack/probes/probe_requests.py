@@ -1,4 +1,4 @@
-"""ecs_requests.py, ecs_siblings.py and alarm_topics.py: what the services refuse and drop."""
+"""ecs_requests.py, ecs_siblings.py and alarm_topics.py: requests that services refuse, and messages that they drop."""
 import json
 import time
 
@@ -16,7 +16,7 @@ def run_state(**arguments):
 
 
 class RunTask(Probe):
-    def test_override_of_a_container_that_the_definition_has_not_is_refused(self):
+    def test_override_of_an_unknown_container_is_refused(self):
         api, overrides = client("ecs"), {"containerOverrides": [{"name": "sidecar", "command": ["x"]}]}
         with self.assertRaises(api.exceptions.InvalidParameterException) as refused:
             api.run_task(cluster=batches.cluster(), taskDefinition=batches.task_definition(), overrides=overrides)
@@ -24,14 +24,14 @@ class RunTask(Probe):
         state = run_state(Overrides={"ContainerOverrides": [{"Name": "sidecar"}]})
         self.assert_failed(run(jsonata({"Run": state})), "ECS.InvalidParameterException")
 
-    def test_fields_that_run_task_has_not_fail_the_state(self):
+    def test_unknown_fields_of_run_task_fail_the_state(self):
         for more, name in (({"launchType": "FARGATE"}, "launchType"), ({"Cluster.$": "$.c"}, "Cluster.$"), ({"Colour": "red"}, "Colour"),
                            ({"Overrides": {"containerOverrides": []}}, "Overrides.containerOverrides")):
             description = run(jsonata({"Run": run_state(**more)}))
             self.assert_failed(description, "States.Runtime")
             self.assertIn(f"The field '{name}' is not supported by Step Functions", description["cause"])
 
-    def test_inactive_revision_starts_nothing_and_a_family_is_its_latest_active_one(self):
+    def test_inactive_revision_is_refused_and_a_family_is_its_latest_active(self):
         api, first = client("ecs"), batches.task_definition()
         fields = api.describe_task_definition(taskDefinition=first)["taskDefinition"]
         second = api.register_task_definition(

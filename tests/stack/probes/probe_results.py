@@ -1,4 +1,4 @@
-"""results.py, publications.py, sdk_calls.py and states/tasks.py: what calls answer a state.
+"""results.py, publications.py, sdk_calls.py and states/tasks.py: the results that a state gets from calls.
 
 Recorded on AWS (tests/aws/services/stepfunctions/v2 of https://github.com/localstack/localstack):
 test_lambda_task_service.py test_invoke, 2025-11-06; test_aws_sdk.py test_dynamodb_put_item_no_such_table and
@@ -20,7 +20,7 @@ def invoking(name, **arguments):
 
 
 def caught_by(state, names):
-    """States that end with the error of a state whose catcher names these."""
+    """Returns states whose output is the error that a catcher with these names gets from `state`."""
     caught = {"ErrorEquals": names, "Output": "{% $states.errorOutput %}", "Next": "Caught"}
     return jsonata({"One": {**state, "Catch": [caught]}, "Caught": {"Type": "Succeed"}})
 
@@ -32,7 +32,7 @@ class Functions(Probe):
         self.assertEqual(("$LATEST", {"a": 1}, 200), tuple(result[key] for key in ("ExecutedVersion", "Payload", "StatusCode")))
         self.assertEqual(result["SdkResponseMetadata"]["RequestId"], result["SdkHttpMetadata"]["HttpHeaders"]["x-amzn-RequestId"])
 
-    def test_payload_may_be_any_value_and_null_reaches_the_function_as_an_object(self):
+    def test_payload_may_be_any_value_and_null_becomes_an_empty_object(self):
         name = function(ECHO)
         for given, expected in ((None, {}), ("text", "text"), (0, 0), (True, True), ([], []), ({}, {})):
             self.assertEqual(expected, output(run(jsonata({"One": invoking(name, Payload=given)})))["Payload"], given)
@@ -46,7 +46,7 @@ class Functions(Probe):
 
 class Publications(Probe):
     def publishing(self, topic, role_arn, **arguments):
-        """The end of an execution with this role that publishes."""
+        """Runs an execution with this role that publishes, and returns its description."""
         state = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True,
                  "Arguments": {"TopicArn": topic, "Message": "{% 'one\ntwo \"three\"' %}", **arguments}}
         return ended(start(machine(jsonata({"One": state}), role_arn)))
@@ -69,7 +69,7 @@ class Publications(Probe):
 
 
 class Sizes(Probe):
-    def test_result_that_is_too_large_fails_the_task_and_is_caught_by_name_and_by_all(self):
+    def test_too_large_result_fails_the_task_and_is_caught_by_name_and_by_all(self):
         name = function(LARGE)
         for names in ([TOO_LARGE], ["States.ALL"], ["States.TaskFailed"]):
             self.assertEqual({"Error": TOO_LARGE, "Cause": "The state/task 'lambda' returned a result with a size exceeding the "
@@ -103,11 +103,11 @@ class Sdk(Probe):
         self.assert_failed(description, "DynamoDb.ResourceNotFoundException")
         self.assertRegex(description["cause"], r"\(Service: DynamoDb, Status Code: 400, Request ID: ")
 
-    def test_exception_that_the_api_does_not_declare_has_the_name_of_the_service(self):
+    def test_exception_that_the_api_does_not_declare_has_the_services_name(self):
         item = {"TableName": "/not-a-name", "Item": {"pk": {"S": "1"}}}
         self.assert_failed(self.error_of("dynamodb:putItem", item, "dynamodb:PutItem"), "DynamoDb.DynamoDbException")
 
-    def test_token_that_is_none_is_invalid(self):
+    def test_unknown_token_is_an_invalid_token(self):
         for call, arguments in (("sendTaskSuccess", {"Output": "1"}), ("sendTaskFailure", {})):
             description = self.error_of(f"sfn:{call}", {"TaskToken": "NoSuchTaskToken", **arguments}, "states:SendTask*")
             self.assert_failed(description, "Sfn.InvalidTokenException")

@@ -1,4 +1,4 @@
-"""roles.py, and the roles of functions that are right as shipped."""
+"""roles.py, and checks of functions' roles that need no correction."""
 from . import batches
 from .functions import calls_as, role_that_may
 from .support import Probe, client, jsonata, machine, start, unique

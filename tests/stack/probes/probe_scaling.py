@@ -1,11 +1,11 @@
-"""ecs_services.py: what services start and stop, on real containers."""
+"""ecs_services.py: the tasks that services start and stop, with real containers."""
 import time
 
 from . import batches
 from .services import Service
 from .support import Probe, wait_for
 
-GRACE = 3  # seconds in which something that must not happen would happen
+GRACE = 3  # seconds to wait for something that must not happen
 
 
 class Kept(Probe):
@@ -57,7 +57,7 @@ class ScaleIn(Probe):
                 self.assertEqual(["start", "sigterm"], batches.events(task))
             self.assertEqual({kept}, service.tasks())
 
-    def test_protected_tasks_outlive_it_until_they_are_unprotected(self):
+    def test_scale_in_stops_protected_tasks_once_they_are_unprotected(self):
         with Service(2) as service:
             first, second = service.reaches(2)
             service.protect(first, second)
@@ -70,7 +70,7 @@ class ScaleIn(Probe):
 
 
 class Deployment(Probe):
-    def test_protected_task_outlives_it_and_holds_it_up(self):
+    def test_protected_task_delays_a_deployment(self):
         with Service(2) as service:
             kept, other = service.reaches(2)
             service.protect(kept)
@@ -85,7 +85,7 @@ class Deployment(Probe):
             wait_for(lambda: service.described()["deployments"][0]["rolloutState"] == "COMPLETED", "end of deployment")
             self.assertEqual((2, 1), (len(service.tasks()), len(service.described()["deployments"])))
 
-    def test_it_is_blocked_by_more_protected_tasks_than_are_desired(self):
+    def test_more_protected_tasks_than_desired_block_a_deployment(self):
         with Service(1) as service:
             (first,) = service.reaches(1)
             service.protect(first)
@@ -96,7 +96,7 @@ class Deployment(Probe):
             service.update(desiredCount=2)
             self.assertEqual([], service.protect(second))
 
-    def test_without_room_the_old_task_goes_first(self):
+    def test_without_room_for_a_new_task_the_old_one_stops_first(self):
         configuration = {"maximumPercent": 100, "minimumHealthyPercent": 0}
         with Service(1, deploymentConfiguration=configuration) as service:
             (first,) = service.reaches(1)

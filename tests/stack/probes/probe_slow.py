@@ -1,4 +1,4 @@
-"""Probes that take minutes or disturb others: run only when asked for, `lockstack probe slow`."""
+"""Probes that take minutes or disturb other probes. They run only by `lockstack probe slow`."""
 import json
 import time
 
@@ -24,7 +24,7 @@ class Minutes(Probe):
 
 
 class EventsOff(Probe):
-    """faults.py: it takes the events of all other probes away."""
+    """faults.py: drops the events of all other probes, too."""
     corrected = False
     slow = True
 

@@ -1,4 +1,4 @@
-"""What DescribeExecution returns, and the effects of an end: executions.py, callbacks.py, and what is right as shipped."""
+"""executions.py, callbacks.py and behaviour that needs no correction: DescribeExecution, and the effects of an execution's end."""
 import datetime
 import json
 import time
@@ -13,7 +13,7 @@ WAIT = {"Wait": {"Type": "Wait", "Seconds": 20, "End": True}}
 
 
 class Stopped(Probe):
-    """A stop reaches everything that the execution had under way."""
+    """A stop ends all work that the execution has started."""
 
     def test_parallel_ends_with_its_task_and_token(self):
         url, definition = queue(), batches.task_definition()
@@ -88,8 +88,8 @@ class Descriptions(Probe):
 class FunctionErrors(Probe):
     corrected = False
 
-    def test_killed_function_is_an_exit_error(self):
-        """As shipped: what a Retry sees when a function's process dies."""
+    def test_function_that_is_killed_fails_with_an_exit_error(self):
+        """A Retry gets this error if the process of a function dies. Needs no correction."""
         state = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": True,
                  "Arguments": {"Payload": {}, "FunctionName": function(
                      DIES, "bootstrap", "provided.al2023", "bootstrap")}}

@@ -20,7 +20,7 @@ class Dynamodb(Probe):
         self.assertTrue(self.table_there(name))
 
     def test_wrong_element_is_not_removed(self):
-        """The emulator's own DynamoDB takes q[1] of what is left after q[0] went."""
+        """The emulator's own DynamoDB removes q[0] first, and then takes q[1] from the rest."""
         name, api = unique(), through_emulator("dynamodb")
         api.create_table(TableName=name, **self.KEYS)
         api.put_item(TableName=name, Item={"pk": {"S": "a"}, "q": {"L": [{"N": "0"}, {"N": "1"}, {"N": "2"}]}})
@@ -42,7 +42,7 @@ class Dynamodb(Probe):
         api.delete_stack(StackName=name)
         wait_for(lambda: not self.table_there(name), "deletion of the table")
 
-    def test_table_that_a_stack_has_left_does_not_keep_it_from_being_made_again(self):
+    def test_stack_can_be_made_again_beside_a_table_that_it_has_left(self):
         name, api, tables = unique(), client("cloudformation"), []
         template = json.dumps({"Resources": {"Table": {
             "Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "Properties": self.KEYS}}})
@@ -133,7 +133,7 @@ class TableRoles(Probe):
             self.assertEqual(expected, calls_as(role_that_may((actions, all_of)), calls), actions)
 
     def test_leading_keys_are_the_condition(self):
-        """A Deny by partition key, as the templates of tasks have it, narrows a role to its own locks.
+        """A Deny by partition key, as in the policies of tasks, limits a role to its own locks.
         https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html"""
         table, actions = self.table(), ["dynamodb:GetItem", "dynamodb:DeleteItem"]
         role = role_that_may((actions, f"{TABLES}/{table}"))

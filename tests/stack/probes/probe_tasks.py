@@ -9,7 +9,7 @@ from .support import (Probe, client, ended, jsonata, machine, queue, queue_arn, 
 
 
 class Listing(Probe):
-    """As shipped; recovery rests on it."""
+    """Behaviour that needs no correction, and on which recovery depends."""
     corrected = False
 
     def test_family_and_status_choose_tasks(self):
@@ -47,7 +47,7 @@ class Listing(Probe):
 class Pages(Probe):
     """lags.py."""
 
-    def test_next_page_goes_on_behind_the_page_before_when_a_task_stops_meanwhile(self):
+    def test_next_page_follows_the_page_before_also_when_a_task_stops(self):
         api, definition = client("ecs"), batches.task_definition()
         first, second, third = (batches.run_task(definition, SECONDS=20) for _ in range(3))
         wanted = {"cluster": batches.cluster(), "family": batches.family(definition), "desiredStatus": "STOPPED"}

@@ -1,4 +1,4 @@
-"""Calls of queues that the probes share."""
+"""Calls to SQS queues that the probes share."""
 from .support import client
 
 
@@ -22,6 +22,6 @@ def delete(url, message):
 
 
 def counts(url):
-    """(visible, in flight, delayed)"""
+    """Returns the numbers of messages: (visible, in flight, delayed)."""
     response = client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return tuple(int(response[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed"))

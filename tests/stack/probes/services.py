@@ -1,10 +1,10 @@
-"""Services of the batch image, for the probes."""
+"""ECS services of the batch image."""
 from . import batches
 from .support import client, unique, wait_for
 
 
 class Service:
-    """A service of the batch image; use as a context manager."""
+    """A service of the batch image, as a context manager."""
 
     def __init__(self, count, **fields):
         self.name = unique("service")
@@ -26,7 +26,7 @@ class Service:
         return self.api.describe_services(services=[self.name], **self.scope)["services"][0]
 
     def tasks(self):
-        """The ARNs of the tasks that run and are not asked to stop."""
+        """Returns the ARNs of the running tasks that are not asked to stop."""
         found = self.api.list_tasks(serviceName=self.name, desiredStatus="RUNNING", **self.scope)["taskArns"]
         response = self.api.describe_tasks(tasks=found, **self.scope)["tasks"] if found else []
         return {task["taskArn"] for task in response if task["lastStatus"] == "RUNNING"}

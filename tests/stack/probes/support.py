@@ -19,7 +19,7 @@ ECS = "arn:aws:states:::ecs:runTask"
 
 
 def once(make):
-    """A cache under one lock: probes run in threads, and two must not both make the thing."""
+    """Caches the results of a function under one lock, so that two threads with probes do not both call it."""
     cached = functools.cache(make)
 
     @functools.wraps(make)
@@ -38,13 +38,13 @@ def client(service):
 
 
 def client_in(service, region):
-    """A client of a region, None for that of the environment."""
+    """Returns a client of a Region. None means the Region of the environment."""
     return boto3.client(service, region_name=region, config=Config(retries={"max_attempts": 1}, max_pool_connections=20))
 
 
 @once
 def through_emulator(service):
-    """A client of the emulator's endpoint, also for the service that has an endpoint of its own."""
+    """Returns a client that calls the emulator, also for DynamoDB, which has its own endpoint."""
     return boto3.client(service, endpoint_url=os.environ["AWS_ENDPOINT_URL"])
 
 
@@ -65,7 +65,7 @@ def role():
 
 
 def jsonata(states, **fields):
-    """A JSONata definition that starts at its first state."""
+    """Returns a JSONata definition that starts at its first state."""
     return {"QueryLanguage": "JSONata", "StartAt": next(iter(states)), "States": states, **fields}
 
 
@@ -80,7 +80,7 @@ def start(machine_arn, data=None, **fields):
 
 
 def ended(execution, seconds=20):
-    """The description of an execution once it does not run any more."""
+    """Waits for the end of an execution, and returns its description."""
     return wait_for(lambda: _closed(execution), f"end of {execution}", seconds)
 
 
@@ -117,7 +117,7 @@ def queue_arn(url):
 
 
 def let_topics_in(url):
-    """A queue takes messages of a topic only when its policy allows them."""
+    """Allows topics to send messages to a queue."""
     allow = {"Version": "2012-10-17", "Statement": [{
         "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
         "Resource": queue_arn(url)}]}
@@ -125,7 +125,7 @@ def let_topics_in(url):
 
 
 def rule_to(target_arn, pattern):
-    """Send the default bus's events that match to a queue or a function."""
+    """Creates a rule that sends matching events of the default bus to a queue or a function. Returns the name of the rule."""
     name = unique()
     client("events").put_rule(Name=name, EventPattern=json.dumps(pattern))
     client("events").put_targets(Rule=name, Targets=[{"Id": "t", "Arn": target_arn}])
@@ -141,10 +141,10 @@ def receive(url, seconds=15):
 
 
 class Probe(unittest.TestCase):
-    """Failing within a bounded time is what a probe is for."""
+    """The base class of the probes."""
     maxDiff = None
-    slow = False  # True: run only when its module is asked for by name
-    corrected = True  # False: the emulator does it as shipped, and the tests rest on it
+    slow = False  # True: runs only if its module is named
+    corrected = True  # False: the emulator behaves like AWS without a correction, and other tests depend on it
 
     def assert_failed(self, description, error):
         self.assertEqual(("FAILED", error), (description["status"], description.get("error")), description)

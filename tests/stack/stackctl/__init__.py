@@ -1,1 +1,1 @@
-"""The commands behind ./lockstack: install, start, deploy to and stop the local AWS stack."""
+"""The commands of tests/stack/lockstack, which install, start, use and stop the local AWS stack."""

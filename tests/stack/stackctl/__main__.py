@@ -7,23 +7,23 @@ import sys
 from . import deploy, install, probe, services
 from .settings import STATE, Problem, read_env
 
-DESCRIPTION = """Runs Lockstep's whole AWS side on this machine: AWS's DynamoDB Local, an emulator of
-Lambda, Step Functions, ECS, EventBridge Scheduler and CloudFormation whose known
-differences from AWS are corrected, and real containers."""
+DESCRIPTION = """Runs everything that Lockstep needs of AWS on this machine: AWS's DynamoDB Local, real containers,
+and an emulator of Lambda, Step Functions, ECS, EventBridge Scheduler and CloudFormation. The known
+differences of the emulator from AWS are corrected."""
 VARIABLES = """environment:
-  LOCKSTEP_CACHE           pinned tools (default ~/.cache/lockstep)
-  LOCKSTEP_STATE           this stack's state (default target/stack); another folder is another stack
-  LOCKSTEP_PORT            port of the emulator (default: a free one)
-  LOCKSTACK_ENVIRONMENTS   environments of functions that may run at once (default 40)
-  LOCKSTEP_DYNAMODB_PORT   port of DynamoDB Local (default: a free one)
-  DOCKER_HOST              container engine, unix:// only (default: the system's, else one is started)"""
+  LOCKSTEP_CACHE           folder of the pinned tools (default ~/.cache/lockstep)
+  LOCKSTEP_STATE           folder of this stack's state (default target/stack); each stack needs its own folder
+  LOCKSTEP_PORT            port of the emulator (default: a free port)
+  LOCKSTACK_ENVIRONMENTS   greatest number of environments of functions (default 40)
+  LOCKSTEP_DYNAMODB_PORT   port of DynamoDB Local (default: a free port)
+  DOCKER_HOST              container engine, unix:// only (default: the system's, or one that `up` starts)"""
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="lockstack", description=DESCRIPTION, epilog=VARIABLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("install", help="install the pinned tools; does nothing when they are there")
+    commands.add_parser("install", help="install the pinned tools, unless they are installed already")
     up = commands.add_parser("up", help="start the stack and wait until it answers")
     up.add_argument("--no-iam", action="store_true", help="do not enforce the roles of functions")
     up.add_argument("--table-iam", action="store_true",
@@ -32,23 +32,23 @@ def parse():
                     help="address of the emulator; 0.0.0.0 lets containers call it (default %(default)s)")
     up.add_argument("--stock", action="store_true", help="run the emulator without corrections")
     commands.add_parser("down", help="stop all that `up` started; safe to call twice")
-    commands.add_parser("status", help="tell what runs; exit code 0 when all does")
+    commands.add_parser("status", help="tell what is running; exits with 0 if the whole stack is up")
     env = commands.add_parser("env", help="print the variables that clients of the stack need")
     env.add_argument("--export", action="store_true", help="print lines for a shell's eval")
     logs = commands.add_parser("logs", help="print the end of the logs")
     logs.add_argument("part", nargs="?", choices=("emulator", "dynamodb"), default="emulator")
     logs.add_argument("-n", "--lines", type=int, default=100)
     logs.add_argument("-f", "--follow", action="store_true")
-    put = commands.add_parser("deploy", help="sam deploy infra/template.yaml and the fixture, write outputs.json")
+    put = commands.add_parser("deploy", help="deploy infra/template.yaml and the fixture with sam, and write outputs.json")
     put.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE",
                      help="a parameter of infra/template.yaml")
     probes = commands.add_parser("probe", help="test that the corrections make the emulator behave like AWS")
     probes.add_argument("--stock", action="store_true",
-                        help="run the probes on an uncorrected emulator and tell which corrections it no longer needs")
+                        help="run the probes on an emulator without corrections, and tell which corrections it no longer needs")
     probes.add_argument("names", nargs="*", help="probe modules, for example callbacks (default: all)")
-    every = commands.add_parser("undefined", help="evaluate every expression of every definition over drawn inputs and answers")
-    every.add_argument("weaver", help="the `lockstep` command that weaves")
-    every.add_argument("runs", nargs="?", help="executions of a definition; six times as many of exclusive-run")
+    every = commands.add_parser("undefined", help="evaluate every expression of every definition with random inputs and answers")
+    every.add_argument("weaver", help="path of the `lockstep` command, which weaves definitions")
+    every.add_argument("runs", nargs="?", help="executions of each definition; exclusive-run gets seven times as many")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""`lockstack deploy`: the real `sam deploy` of Lockstep and of a user's side beside it."""
+"""`lockstack deploy`: deploys Lockstep and a fixture, which stands for a user's resources, with the real `sam deploy`."""
 import json
 import subprocess
 import time
@@ -29,7 +29,7 @@ def run(parameters=()):
 
 
 def lockstep_parameters():
-    """As a user would: exclusive-run may start this family in this cluster and pass these roles, and people get mails."""
+    """Returns parameters like those of a user: exclusive-run may start this family in this cluster and pass these roles."""
     ecs = f"arn:aws:ecs:{REGION}:{ACCOUNT}"
     role = f"arn:aws:iam::{ACCOUNT}:role/lockstep-fixture"
     return {
@@ -45,7 +45,7 @@ def lockstep_parameters():
 
 
 def deploy_stack(name, template, parameters):
-    """Deploy one stack, return its outputs. Parameters the template does not know are left out."""
+    """Deploys one stack, and returns its outputs. Leaves out parameters that the template does not have."""
     known = template.read_text()
     used = [f"{key}={value}" for key, value in parameters.items() if f"\n  {key}:" in known]
     command = ["sam", "deploy", "--template-file", str(template), "--stack-name", name, "--region", REGION,
@@ -68,5 +68,5 @@ def stack_outputs(name):
     result = subprocess.run([EMULATOR_PYTHON, "-c", PRINT_OUTPUTS, name], env=client_environment(),
                             capture_output=True, text=True)
     if result.returncode:
-        raise Problem(f"deploy: no outputs of {name}: {result.stderr.strip().splitlines()[-1]}")
+        raise Problem(f"deploy: the outputs of {name} cannot be read: {result.stderr.strip().splitlines()[-1]}")
     return json.loads(result.stdout)

@@ -1,4 +1,4 @@
-"""The container engine: start one if none answers, build the batch image, remove leftovers."""
+"""Starts a container engine if none answers, builds the batch image, and removes leftover containers."""
 import contextlib
 import fcntl
 import hashlib
@@ -18,7 +18,7 @@ from .settings import CACHE, HERE, Problem, say
 
 FOLDER = CACHE / "dockerd"
 OWN_SOCKET = "/run/lockstep-docker.sock"
-# From plain to what a container or a small VM may still allow.
+# Options of dockerd, from none to those with which it starts even in a container or a small VM.
 MODES = ([], ["--iptables=false"], ["--iptables=false", "--bridge=none"],
          ["--iptables=false", "--bridge=none", "--storage-driver=vfs"])
 APPLETS = ("sh", "env", "sed", "awk", "paste", "hostname", "sleep")
@@ -36,7 +36,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def call(method, path, body=None, sock=None, **query):
-    """One request to the engine: (status, body)."""
+    """Sends a request to the engine, and returns (status, body)."""
     connection = _UnixConnection(sock or socket_path())
     try:
         if query:
@@ -56,7 +56,7 @@ def answers(sock):
 
 
 def socket_path():
-    """The engine to use: the user's, the system's, or the one started here."""
+    """Returns the socket of the engine to use: the user's, the system's, or the one started here. None if none answers."""
     host = _given_host()
     if host and not host.startswith("unix://"):
         raise Problem(f"DOCKER_HOST={host}: only unix:// is supported")
@@ -65,13 +65,13 @@ def socket_path():
 
 
 def _given_host():
-    """The user's DOCKER_HOST. That of an earlier stack, still exported in the shell, is not one."""
+    """Returns the user's DOCKER_HOST, unless a shell has exported it from an earlier stack."""
     host = os.environ.get("DOCKER_HOST", "")
     return "" if host == f"unix://{OWN_SOCKET}" else host
 
 
 def ensure(user):
-    """Make sure that an engine answers; `user` is who needs it, until `release(user)`."""
+    """Starts an engine if none answers. The engine runs at least until `release(user)`."""
     with _one_at_a_time():
         if socket_path() is None:
             _start()
@@ -82,7 +82,7 @@ def ensure(user):
 
 
 def release(user):
-    """Stop the engine that was started here when its last user is gone."""
+    """Stops the engine that was started here, unless it has other users."""
     with _one_at_a_time():
         (FOLDER / "users" / user).unlink(missing_ok=True)
         if any((FOLDER / "users").glob("*")) or not processes.alive("dockerd", FOLDER):
@@ -93,7 +93,7 @@ def release(user):
 
 @contextlib.contextmanager
 def _one_at_a_time():
-    """Stacks that come up or go down together would each start an engine, or stop the other's."""
+    """Locks the engine, so that stacks that start or stop at the same time do not start two, or stop one that is in use."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -105,7 +105,7 @@ def _start():
         raise Problem(f"no container engine answers at {_given_host()}")
     if not shutil.which("dockerd"):
         raise Problem("no container engine answers and dockerd is not installed: run `lockstack install`")
-    shutil.rmtree(FOLDER / "users", ignore_errors=True)  # the users of an earlier one are gone with it
+    shutil.rmtree(FOLDER / "users", ignore_errors=True)  # the users of an earlier engine are no longer running
     base = [*as_root(), "dockerd", "--host", f"unix://{OWN_SOCKET}", "--group", os.getegid(),
             "--data-root", FOLDER / "data", "--exec-root", "/run/lockstep-docker",
             "--pidfile", "/run/lockstep-docker.pid"]
@@ -122,7 +122,7 @@ def _start():
 
 
 def build_batch_image():
-    """An image of nothing but a static busybox and batch.sh; returns its name."""
+    """Builds an image of only a static busybox and batch.sh, and returns its name."""
     busybox = os.path.realpath(shutil.which("busybox") or "/bin/busybox")
     script = (HERE / "batch" / "batch.sh").read_bytes()
     with open(busybox, "rb") as file:
@@ -149,7 +149,7 @@ def build_batch_image():
 
 
 def remove_containers(instance):
-    """Remove what an emulator left behind; `instance` is the label it gave its containers."""
+    """Removes the containers that an emulator left behind. `instance` is their label. Returns their number."""
     if socket_path() is None:
         return 0
     label = json.dumps({"label": [f"ministack.instance={instance}"]})

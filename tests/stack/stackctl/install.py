@@ -1,4 +1,4 @@
-"""`lockstack install`: pinned tools in one cache folder, each part installed once per version."""
+"""`lockstack install`: installs the pinned tools in one cache folder, each part once per version."""
 import concurrent.futures
 import fcntl
 import hashlib
@@ -19,7 +19,7 @@ def run():
     (CACHE / "stamps").mkdir(exist_ok=True)
     with open(CACHE / "install.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # apt, npm and pip wait for the network most of the time, so they run side by side.
+        # apt, npm and pip wait for the network most of the time, so they run in parallel.
         parts = [install_emulator, install_tools, install_faults, install_node, install_system]
         with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
             for part in [pool.submit(part) for part in parts]:
@@ -63,7 +63,7 @@ def install_tools():
 
 
 def install_faults():
-    """The proxy that fails AWS calls on purpose, for the integration level."""
+    """Installs the proxy of the integration level, which lets AWS calls fail on purpose."""
     install_venv("faults", REQUIREMENTS / "faults.txt")
 
 
@@ -84,7 +84,7 @@ def install_node():
         shutil.rmtree(NODE_DIR, ignore_errors=True)
         NODE_DIR.mkdir(parents=True)
         shutil.copy(manifest, NODE_DIR)
-        # No package may run a script of its own: nothing is downloaded besides the packages.
+        # --ignore-scripts: no package may run an install script, so nothing but the packages is downloaded.
         command("node", ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"],
                 cwd=NODE_DIR)
 
@@ -92,7 +92,7 @@ def install_node():
 
 
 def install_system():
-    """The container engine, the shell that the batch image holds, and what counts instructions."""
+    """Installs the container engine, busybox for the batch image, and valgrind, which counts instructions."""
     wanted = []
     if not (shutil.which("dockerd") or os.environ.get("DOCKER_HOST") or os.path.exists("/var/run/docker.sock")):
         wanted += ["docker.io", "iptables"]
@@ -103,7 +103,7 @@ def install_system():
     if not wanted:
         return
     if not shutil.which("apt-get"):
-        raise Problem("install: lacking " + ", ".join(wanted) + " (no apt-get here to install them)")
+        raise Problem("install: " + ", ".join(wanted) + " must be installed by hand: there is no apt-get")
     say("install: apt-get install " + " ".join(wanted))
     apt = [*as_root(), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300"]
     command("apt", [*apt, "update", "-q"])
@@ -119,7 +119,7 @@ def as_root():
 
 
 def once(name, identity, build):
-    """Run `build` unless the same thing was built before."""
+    """Runs `build`, unless the same version of `name` was built before."""
     stamp = CACHE / "stamps" / name
     wanted = hashlib.sha256(identity).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
@@ -143,7 +143,7 @@ def command(name, arguments, cwd=None):
 
 
 def link_tools():
-    """One folder for PATH, so that no interpreter of a venv shadows the user's."""
+    """Links the tools in one folder for PATH. The folders of the venvs would hide the user's Python."""
     TOOLS_BIN.mkdir(exist_ok=True)
     targets = {name: TOOLS_VENV / "bin" / name for name in TOOL_COMMANDS}
     targets["microburst"] = CACHE / "faults" / "bin" / "microburst"

@@ -1,4 +1,4 @@
-"""`lockstack probe`: one test per correction, on the corrected or on the stock emulator."""
+"""`lockstack probe`: runs the probes of the corrections, on the corrected emulator or on one without corrections."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from .settings import EMULATOR_PYTHON, HERE, STATE, client_environment
 def run(stock, names):
     if not stock:
         return _run_probes(names)
-    # The stock emulator is a stack of its own beside the one that may be up.
+    # The emulator without corrections is a separate stack, because another one may be up.
     env = {**os.environ, "LOCKSTEP_STATE": str(STATE / "stock")}
     env.pop("LOCKSTEP_PORT", None)
     env.pop("LOCKSTEP_DYNAMODB_PORT", None)
@@ -29,6 +29,6 @@ def _run_probes(names):
 
 
 def run_undefined(arguments):
-    """Needs no stack: the definitions run on the interpreter alone."""
+    """Runs the level `undefined`. It needs no stack, because the definitions run on the interpreter alone."""
     environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([EMULATOR_PYTHON, "-m", "undefined", *arguments], env=environment).returncode

@@ -1,4 +1,4 @@
-"""Background processes that outlive the command which started them."""
+"""Starts and stops background processes that outlive their command."""
 import json
 import os
 import signal
@@ -10,7 +10,7 @@ from .settings import Problem
 
 
 def start(name, arguments, folder, env=None, cwd=None):
-    """Start a process in a session of its own, log to FOLDER/NAME.log, remember it in FOLDER/NAME.json."""
+    """Starts a process in a new session. Its log is FOLDER/NAME.log, and FOLDER/NAME.json records it."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{name}.log", "ab") as log:
         process = subprocess.Popen([str(part) for part in arguments], stdin=subprocess.DEVNULL, stdout=log,
@@ -21,18 +21,18 @@ def start(name, arguments, folder, env=None, cwd=None):
 
 
 def alive(name, folder):
-    """The pid of a remembered process that still runs, else None."""
+    """Returns the pid of a recorded process that is still running, or None."""
     path = folder / f"{name}.json"
     if not path.exists():
         return None
     record = json.loads(path.read_text())
-    # A pid is used again some day; its start time tells whether this is still ours.
+    # Another process may have the pid by now. The start time shows whether it is the recorded one.
     same = record["started"] is not None and _start_time(record["pid"]) == record["started"]
     return record["pid"] if same else None
 
 
 def stop(name, folder, grace=10):
-    """Stop a remembered process and its group. Harmless when it is gone."""
+    """Stops a recorded process and its group, and returns its pid. Returns None if it is not running."""
     pid = alive(name, folder)
     if pid:
         _signal_group(pid, signal.SIGTERM)
@@ -49,7 +49,7 @@ def _signal_group(pid, number):
         os.killpg(pid, number)
     except ProcessLookupError:
         pass
-    except PermissionError:  # a process started with sudo
+    except PermissionError:  # the process was started with sudo
         subprocess.run(["sudo", "-n", "kill", f"-{int(number)}", "--", f"-{pid}"], capture_output=True)
 
 
@@ -69,7 +69,7 @@ def free_port():
 
 
 def wait_until(ready, what, process, log, seconds):
-    """Poll `ready` until it holds; a Problem with the log's end when the process dies or time is up."""
+    """Polls until `ready` is true. Raises Problem with the end of the log if the process dies or the time is over."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if ready():

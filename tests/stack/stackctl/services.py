@@ -1,4 +1,4 @@
-"""`lockstack up` and `down`: DynamoDB Local, the emulator, the engine, and the file that tells where they are."""
+"""`lockstack up`, `down` and `status`: DynamoDB Local, the emulator, the container engine, and the file with their addresses."""
 import hashlib
 import http.client
 import json
@@ -20,7 +20,7 @@ def up(stock=False, enforce_iam=True, check_table_iam=False, bind="127.0.0.1"):
         say(f"up: already up ({STATE / 'env'})")
         return
     if not installed():
-        raise Problem("up: not installed, run `lockstack install` first")
+        raise Problem("up: the tools are not installed: run `lockstack install` first")
     down(quiet=True)
     begin = time.monotonic()
     STATE.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def _start_emulator(port, dynamodb_port, docker_host, stock, enforce_iam, check_
         LOCKSTACK_DYNAMODB=database, LOCKSTACK_STOCK="1" if stock else "",
         LAMBDA_ACCOUNT_CONCURRENCY="1000",  # AWS's quota for an account
         PYTHONPATH=str(HERE), PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
-    # Functions inherit this. Through the emulator their roles are checked for table calls too.
+    # Functions inherit this variable. If it is the emulator's address, their roles are checked for calls to the table, too.
     if not stock:
         env["AWS_ENDPOINT_URL_DYNAMODB"] = endpoint if check_table_iam else database
     process = processes.start("emulator", [EMULATOR_PYTHON, "-m", "corrections.launcher"], STATE, env)
@@ -94,7 +94,7 @@ def _write_env(port, dynamodb_port, docker_host, image):
 
 
 def down(quiet=False):
-    """Stop all that `up` started. Harmless when nothing runs."""
+    """Stops everything that `up` started, if anything is running."""
     stopped = [name for name in ("emulator", "dynamodb") if processes.stop(name, STATE)]
     if SETTINGS.exists():
         removed = engine.remove_containers(json.loads(SETTINGS.read_text())["instance"])
@@ -109,7 +109,7 @@ def down(quiet=False):
 
 
 def status():
-    """Print what runs; True when the whole stack is up."""
+    """Prints what is running. Returns whether the whole stack is up."""
     running = True
     for name in ("emulator", "dynamodb"):
         pid = processes.alive(name, STATE)

@@ -1,4 +1,4 @@
-"""Where things are, and how the stack is set up. Everything can be changed by environment variables."""
+"""Paths and names of the local stack. LOCKSTEP_CACHE and LOCKSTEP_STATE change the folders of the tools and of the state."""
 import os
 import platform
 import sys
@@ -24,7 +24,7 @@ FIXTURE_FAMILY = "lockstep-fixture-batch"
 
 
 class Problem(Exception):
-    """Something the user can read and act on; shown without a traceback."""
+    """A fault that the user can correct. It is shown without a traceback."""
 
 
 def say(message):
@@ -36,16 +36,16 @@ def architecture():
 
 
 def read_env():
-    """The variables that `up` wrote, or a Problem when no stack is up."""
+    """Returns the variables that `up` wrote. Raises Problem if no stack is up."""
     path = STATE / "env"
     if not path.exists():
-        raise Problem(f"no stack in {STATE}: run `lockstack up` first")
+        raise Problem(f"no stack is up in {STATE}: run `lockstack up` first")
     lines = path.read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line)
 
 
 def client_environment():
-    """This process's environment with the stack's variables and tools in front."""
+    """Returns this process's environment with the variables of the stack, and with its tools first on PATH."""
     env = {**os.environ, **read_env()}
     env["PATH"] = f"{TOOLS_BIN}:{env.get('PATH', '')}"
     env["SAM_CLI_TELEMETRY"] = "0"

@@ -1,6 +1,6 @@
-"""No expression of a definition is without a value where AWS refuses that.
+"""Checks that every expression of every definition returns a value where AWS requires one.
 
-Carries out each definition that the project ships or makes on the stack's own interpreter, with drawn inputs and drawn
-answers of the services, and without an emulator. It fails where an expression returns nothing, or another type than its
-field has, and where an expression was never evaluated.
+Runs each definition that the project ships or makes on the local stack's own interpreter, without an emulator. Inputs and answers
+of the services are random. Fails if an expression returns nothing or another type than its field has, and if an expression was
+never evaluated.
 """

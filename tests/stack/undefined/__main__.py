@@ -1,5 +1,4 @@
-"""python -m undefined WEAVER [RUNS]: judge every definition by so many executions of each, and by more where something of
-it was not seen."""
+"""Judges every definition by RUNS executions, and by more until all its expressions were seen: python -m undefined WEAVER [RUNS]"""
 import json
 import random
 import sys
@@ -10,11 +9,12 @@ from .draw import Draw
 from .play import Play
 
 RUNS = 25
-MORE = 7  # times as many of exclusive-run, which has most of the expressions
+MORE = 7  # exclusive-run gets this many times as many executions, because it has most of the expressions
 ROUNDS = 24
-# What Run Exclusively fails with has a Cause from one of its own Fail states, so only AWS itself could fail it without one.
+# Expressions for a failure of Run Exclusively without a Cause. Its own Fail states set a Cause, so only AWS itself could cause such
+# a failure.
 UNREACHED = {f"{{% $type(${name}.Cause) = 'string' ? ${name}.Cause : '' %}}" for name in ("failure", "lockstepFailure")}
-# What a drawn input hardly ever has.
+# Faults that a random input hardly ever has.
 FAULTS = (
     {"maxRunSeconds": None}, {"maxHeartbeatSeconds": None}, {"waitIntervalSeconds": "5"}, {"waitIntervalSeconds": 1}, {"holder": "me"},
     {"overlap": "queue", "maxQueue": "many"}, {"notBefore": 5}, {"notBefore": "soon"}, {"waitSeconds": 0},
@@ -29,7 +29,7 @@ def schemas():
 
 
 def inputs(draw, name):
-    """An input of the examples, a message, or one of exclusive-run: as it takes it, or bent."""
+    """Returns a random input of a definition. That of exclusive-run is valid, has a fault, or was changed at random."""
     if name.endswith("/mail.asl.json"):
         return draw.of_part("event.detail", "Message")
     if not name.endswith("/exclusive-run.asl.json"):
@@ -65,7 +65,7 @@ def works(draw):
 
 
 def judge(name, text, runs, seed, seen, branches):
-    """The faults of a definition: {(state, field): (cause, input)}."""
+    """Runs a definition, and returns its faults: {(state, field): (cause, input)}."""
     draw, faults = Draw(random.Random(f"{name} {seed}"), SCHEMAS), {}
     for _ in range(runs * (MORE if name.endswith("/exclusive-run.asl.json") else 1)):
         data = inputs(draw, name)
@@ -78,7 +78,7 @@ SCHEMAS = schemas()
 
 
 def unseen(text, seen, branches):
-    """What the executions have not shown of an expression."""
+    """Returns what the executions did not evaluate of an expression, as texts."""
     return branches.left(text) if text in seen else ["never evaluated"]
 
 
@@ -102,7 +102,7 @@ def main():
     left += [("UNREACHED", text, "is reached") for text in sorted(UNREACHED) if not unseen(text, seen, branches)]
     for name, text, what in left:
         print(f"{name}: {what}: {text}")
-    print(f"undefined: {len(where)} expressions, {len(left)} of them or of their branches not evaluated, {len(faults)} fields at fault")
+    print(f"undefined: {len(where)} expressions, {len(left)} expressions or branches not evaluated, {len(faults)} fields with a fault")
     return 1 if left or faults else 0
 
 

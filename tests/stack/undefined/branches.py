@@ -1,9 +1,9 @@
-"""The two ways of each condition of an expression, `a ? b : c`, and which of them were taken."""
+"""Records which branches of the conditions `a ? b : c` in expressions were taken."""
 import jsonata
 
 
 class Branches:
-    """Records the way that each condition takes while it is in force: {(expression, place, whether it held)}."""
+    """Records each branch that a condition takes inside a `with` block: {(expression, place, whether the condition held)}."""
 
     def __init__(self):
         self.taken, self.text, self._ways = set(), None, {}
@@ -23,7 +23,7 @@ class Branches:
         jsonata.Jsonata.evaluate_condition = self._stock
 
     def left(self, text):
-        """The ways of the expression that nothing took, as text."""
+        """Returns a text for each branch of the expression that was never taken."""
         source = text[2:-2].strip()
         if text not in self._ways:
             places = {symbol.position for symbol in _conditions(jsonata.Jsonata.jsonata(source).ast, set())}
@@ -39,6 +39,6 @@ def _conditions(node, known):
         return []
     known.add(id(node))
     own = [node] if getattr(node, "type", None) == "condition" else []
-    # The parser itself hangs on its symbols.
+    # Symbols refer to the parser itself, which is left out.
     fields = [value for name, value in vars(node).items() if name not in ("_outer_instance", "seeking_parent", "ancestor")]
     return own + _conditions(fields, known)

@@ -1,6 +1,6 @@
-"""The definitions that the project ships or makes.
+"""Collects the definitions that the project ships or makes.
 
-Those that the CDK weaves are what `lockstep weave` makes (infra/cdk/test/weave.test.ts); its own are in the snapshot.
+The constructs weave the same definitions as `lockstep weave` (infra/cdk/test/weave.test.ts). Their own are in the snapshot.
 """
 import json
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _VALUES = {"LockPrefix": ("payments/", "")}
-# A work whose failures have no Error and no Cause.
+# A workflow whose failures have no Error and no Cause.
 _BARE = """{"StartAt": "Ask", "States": {
   "Ask": {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken", "Parameters": {"QueueUrl": "q",
           "MessageBody.$": "$$.Task.Token"}, "Next": "Give Up"},
@@ -23,7 +23,7 @@ _WEAVES = (["--lock", "{% $states.input.lock %}"],
 
 
 def all_of_them(weaver):
-    """(name, text) of each."""
+    """Returns (name, text) of each definition."""
     folder = ROOT / "statemachines"
     found = [(path.relative_to(ROOT).as_posix(), path.read_text()) for path in sorted(folder.rglob("*.asl.json"))]
     found += [(f"the snapshot of the CDK, {name}", text) for name, text in _of_the_cdk()]
@@ -34,13 +34,13 @@ def all_of_them(weaver):
 
 
 def filled(text, draw):
-    """The definition with a value for each placeholder."""
+    """Returns the definition with a value for each placeholder."""
     values = {name: draw.one(_VALUES.get(name, (name,))) for name in sorted(set(_PLACEHOLDER.findall(text)))}
     return json.loads(_PLACEHOLDER.sub(lambda found: values[found[1]], text))
 
 
 def later():
-    """A time in an hour, to the second."""
+    """Returns the time in one hour, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
 
 

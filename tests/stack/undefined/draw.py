@@ -1,4 +1,4 @@
-"""Draws JSON values: of a JSON Schema, of an AWS API's output, and of no shape at all."""
+"""Draws random JSON values: of a JSON Schema, of an AWS API's output, or of any shape."""
 
 _NUMBERS, _TEXTS = (0, 1, 7, 60, 900, 1.5, -1), ("", "a", "x y", "2026-03-01T06:00:00Z", "arn:aws:states:eu-west-1:1:execution:m:e")
 _TIME = 1_772_345_678_901
@@ -15,7 +15,7 @@ class Draw:
         return self.random.random() < share
 
     def anything(self, depth=2):
-        """A JSON value of any type."""
+        """Returns a JSON value of any type."""
         kind = self.random.randrange(6 if depth else 4)
         if kind == 4:
             return [self.anything(depth - 1) for _ in range(self.random.randrange(3))]
@@ -28,7 +28,7 @@ class Draw:
         return self._of(root, root)
 
     def of_part(self, name, part):
-        """A value of a definition in a schema."""
+        """Returns a value of a definition in a schema."""
         root = self.schemas[name]
         return self._of(root["$defs"][part], root)
 
@@ -69,7 +69,7 @@ class Draw:
                 if name in needed or self.chance(0.5)}
 
     def of_shape(self, shape, always, path=""):
-        """An answer of an API, in PascalCase. Of its fields those of `always` are there, the others at times."""
+        """Returns an answer of an API in PascalCase. It has all fields of `always`, and each other field at random."""
         kind = shape.type_name
         if kind == "structure":
             made = {}
@@ -92,7 +92,7 @@ class Draw:
         return self.one(shape.enum) if getattr(shape, "enum", None) else self.one(_TEXTS)
 
     def bent(self, value):
-        """A value with one of its fields replaced or left out, at any depth."""
+        """Returns the value with one field replaced or left out, at any depth."""
         if isinstance(value, dict) and value:
             name = self.one(value)
             if self.chance(0.4) and isinstance(value[name], (dict, list)):

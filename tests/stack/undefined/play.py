@@ -1,4 +1,4 @@
-"""One execution of a definition, on drawn answers."""
+"""Plays one execution of a definition, with random answers of the services."""
 import contextvars
 
 from corrections import scope
@@ -7,8 +7,8 @@ from ministack.services import stepfunctions as sfn
 
 from . import services
 
-_STEPS = 150  # more than that is a circle of waits
-# What an expression says by itself, and what it cannot help, is no fault of it.
+_STEPS = 150  # an execution with more steps only repeats its waits
+# The errors that are faults of an expression. An error that it raises on purpose is not a fault.
 _FAULTS = ("returned nothing (undefined)", "returned an unsupported result type", "returned an unexpected result type",
            "threw an error during evaluation")
 _ON_PURPOSE = "D3137"
@@ -25,7 +25,7 @@ class Play:
         self.faults = []
 
     def run(self, data):
-        """Faults of the expressions that were evaluated."""
+        """Runs the definition, and returns the faults of its expressions."""
         execution = {"executionArn": "arn:aws:states:eu-west-1:1:execution:m:e", "stateMachineArn": "m", "name": "e", "events": [],
                      "status": "RUNNING", "startDate": "2026-03-01T06:00:00.000Z", "input": trail.compact(data)}
         context = {"Execution": {"Id": execution["executionArn"], "Input": data, "Name": "e", "StartTime": execution["startDate"],
@@ -37,7 +37,7 @@ class Play:
         try:
             machine.run_states(line, self.definition["States"], self.definition["StartAt"], data)
         except scope.TaskError:
-            pass  # how an execution ends is not judged here
+            pass  # the end of an execution is not judged
         finally:
             scope.leave(token)
         for event in execution["events"]:
@@ -50,11 +50,11 @@ class Play:
             self.faults.append((failed["state"], failed.get("location"), failed["cause"]))
 
     def _take_over(self):
-        """Put the draw in the place of services, timers and limits."""
+        """Replaces services, timers and limits by random values."""
         tasks._invoke = lambda _, call, resource, arguments, limits: self._answer(resource, arguments)
         sfn._read_map_items = lambda *_: services.items()
         sfn._scaled_sleep = lambda seconds: self._step()
-        # One branch after the other, so that a run of the same seed is the same.
+        # Branches run one after the other, so that the same seed gives the same run.
         scope.in_thread = lambda function, *arguments: contextvars.copy_context().run(function, *arguments)
         expressions.evaluate = self._evaluated
 
@@ -65,12 +65,12 @@ class Play:
     def _step(self):
         self.left -= 1
         if self.left < 0:
-            raise scope.Stopped()  # far enough: no Retry and no Catch sees it
+            raise scope.Stopped()  # ends the execution, because no Retry and no Catch applies to it
 
     def _evaluated(self, text, bindings, location):
         self.seen.add(text)
         self.branches.text = text
-        self.redrives += self.draw.chance(0.03)  # as if a redrive entered the state
+        self.redrives += self.draw.chance(0.03)  # sometimes simulates a redrive in this state
         context = bindings["states"]["context"]
         count = {"RedriveCount": self.redrives} if self.redrives or self.counted else {}
         known = {**context, "Execution": {**context["Execution"], **count}}

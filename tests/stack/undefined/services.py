@@ -1,4 +1,4 @@
-"""What the services answer the states: drawn, within what they promise."""
+"""Random answers of the services to the states, within what the services promise."""
 import json
 
 import jsonschema
@@ -11,7 +11,7 @@ _TASK = {
     "Containers": lambda draw: draw.of_shape(_shape("ecs", "DescribeTasks").members["tasks"].member.members["containers"],
                                             {"Name": lambda draw: "app"}),
 }
-# The fields of an answer that are always there.
+# The fields that an answer always has.
 _ALWAYS = {
     ("ecs", "DescribeTaskDefinition"): {
         "TaskDefinition": lambda draw: {"Family": "f", "ContainerDefinitions": [
@@ -19,7 +19,7 @@ _ALWAYS = {
 }
 _FUNCTIONS = {"AcquireLock": "acquire-lock", "Heartbeat": "heartbeat", "ReleaseLock": "release-lock",
               "CheckRunning": "check-running-executions"}
-# The errors that a call of a service may end with, beside those of Step Functions.
+# The errors of the calls of a service, besides those of Step Functions.
 _ERRORS = {
     "lambda": ("Lambda.ServiceException", "Lockstep.LeaseLost", "Lockstep.LockHeld", "Lockstep.LockPaused", "Lockstep.LockFrozen",
                "Lockstep.InvalidRequest", "Lockstep.Unavailable"),
@@ -29,7 +29,7 @@ _ERRORS = {
 
 
 def items():
-    """What the ItemReader of a distributed Map lists."""
+    """Returns what the ItemReader of a distributed Map lists."""
     return [{"Key": "k", "Size": 1}]
 
 
@@ -38,13 +38,13 @@ def _shape(service, operation):
 
 
 def answer(draw, resource, arguments):
-    """The result of a call; raises the error that it ends with."""
+    """Returns the result of a call, or raises its error."""
     action = resource.split(":::")[-1]
     service = action.partition(":")[0]
     describes = action == "aws-sdk:sfn:describeExecution"
     if draw.chance(0.5 if service in ("states", "ecs") else 0.3 if describes else 0.12):
         if service != "states" and draw.chance(0.2):
-            raise scope.TaskError(None, None)  # a failure that is reported without Error and Cause
+            raise scope.TaskError(None, None)  # a reported failure without Error and Cause
         error = draw.one(("States.Timeout", "States.TaskFailed", *_ERRORS.get(service, ())))
         raise scope.TaskError(error, _cause(draw, error, service))
     if service == "lambda":
@@ -71,11 +71,12 @@ def _of_function(draw, arguments):
     if name and not _validator(draw, name).is_valid(_without_nulls(arguments.get("Payload"))):
         raise scope.TaskError("Lockstep.InvalidRequest", "field")
     payload = draw.of_schema(f"{name}.response") if name else draw.anything()
+    # Most runs get their permit.
     while name == "acquire-lock" and payload["status"] not in ("granted", "alreadyHeld") and draw.chance(0.6):
-        payload = draw.of_schema(f"{name}.response")  # most runs get their permit
+        payload = draw.of_schema(f"{name}.response")
     if name == "acquire-lock" and payload["status"] == "skipped" and draw.chance(0.5):
         payload["ending"] = True
-    # A waiting state is woken by a grant, and the release of a run by its end.
+    # A grant ends a waiting state, and the end of a run ends its heartbeat.
     if name == "acquire-lock" and "taskToken" in arguments["Payload"] and draw.chance(0.6):
         return {"status": "granted"}
     return {"ExecutedVersion": "$LATEST", "Payload": _without_nulls(payload), "StatusCode": 200}
@@ -86,14 +87,17 @@ def _validator(draw, name):
 
 
 def _without_nulls(value):
-    """The functions leave out what they do not have."""
+    """Returns the value without null fields, which the functions leave out."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 
 def _description(draw):
-    """Only what succeeded has an output, unless a key hides it, and only what failed or was stopped an error."""
+    """Returns the description of an execution.
+
+    Only an execution that succeeded has an output, unless a key hides it. Only one that failed or was stopped has an error.
+    """
     status = draw.one(("RUNNING", "SUCCEEDED", "FAILED", "FAILED", "TIMED_OUT", "TIMED_OUT", "ABORTED"))
     found = {"ExecutionArn": _ARN, "StateMachineArn": _ARN, "Name": "e", "StartDate": "2026-03-01T06:00:00Z", "Status": status}
     more = {"SUCCEEDED": {"Output": json.dumps(draw.anything())},
@@ -111,7 +115,7 @@ def _of_execution(draw, action):
 
 
 def _cause(draw, error, service):
-    """What a failure says: a description of what failed, where it was waited for, else any text."""
+    """Returns the Cause of a failure: a description of the work if the state waited for it, or any text."""
     if error == "States.TaskFailed" and service == "ecs":
         return json.dumps(_task(draw))
     if error == "States.TaskFailed" and service == "states":

@@ -1,4 +1,4 @@
-# Has its work in a process of multiprocessing, and no handler.
+# Works in a child process of multiprocessing. The parent has no SIGTERM handler.
 import multiprocessing
 import os
 import signal

@@ -1,4 +1,4 @@
-# The common handler that forwards SIGTERM: it ends `wait` at once, and with it this script.
+# The common handler that forwards SIGTERM. The signal ends `wait` at once, so this script ends before its child.
 trap 'kill -TERM "$work"' TERM
 sh work.sh &
 work=$!

@@ -1,4 +1,4 @@
-# Saves its state on SIGTERM, which takes $SAVING seconds.
+# Saves its state on SIGTERM. Saving takes $SAVING seconds.
 trap 'sleep "$SAVING"; echo saved > "$STATE/saved"; exit 0' TERM
 echo up > "$STATE/up"
 while :; do sleep 0.1; done

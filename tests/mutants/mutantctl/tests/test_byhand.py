@@ -1,4 +1,4 @@
-"""The list of mutants that somebody wrote belongs to the code as it is."""
+"""The entries of by-hand.toml match the current code."""
 import pathlib
 import tempfile
 import unittest
@@ -13,13 +13,13 @@ def read(file):
 
 
 class ByHand(unittest.TestCase):
-    def test_every_entry_changes_the_code_as_it_is(self):
+    def test_every_entry_changes_the_current_code(self):
         found, wrong = byhand.mutants(read)
 
         self.assertEqual(wrong, [])
         self.assertTrue(found)
 
-    def test_an_entry_whose_text_is_gone_is_named(self):
+    def test_an_entry_whose_text_no_file_has_is_a_fault(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "by-hand.toml"
             path.write_text('[[mutant]]\nname = "old"\nfile = "a.rs"\nfind = "gone"\nreplace = ""\n')
@@ -27,7 +27,7 @@ class ByHand(unittest.TestCase):
             found, wrong = byhand.mutants(lambda _: "the code", path)
 
         self.assertEqual((found, len(wrong)), ([], 1))
-        self.assertIn("stands in a.rs 0 times", wrong[0])
+        self.assertIn("occurs in a.rs 0 times", wrong[0])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The generator of definition mutants: each kind, on a machine that is small enough to read."""
+"""Tests each kind of definition mutant on a small state machine."""
 import json
 import unittest
 
@@ -13,13 +13,13 @@ def machine(**states):
 
 
 def changes(text, part=""):
-    """Change, with its line → the changed document, for the mutants with `part` in their change."""
+    """Returns the changed documents by change and line, for the mutants with `part` in their change."""
     found = definition.mutants(FILE, text)
     return {f"{mutant.change} {mutant.line}".strip(): json.loads(mutant.text) for mutant in found if part in mutant.change}
 
 
 class EachKind(unittest.TestCase):
-    def test_an_error_leaves_a_list_and_the_only_one_takes_the_entry_with_it(self):
+    def test_an_error_is_dropped_from_its_list_a_single_one_with_its_entry(self):
         catch = [{"ErrorEquals": ["X", "Y"], "Next": "A"}, {"ErrorEquals": ["States.ALL"], "Next": "A"}]
 
         found = changes(machine(A={"Type": "Task", "Catch": catch}), "Catch")
@@ -33,13 +33,13 @@ class EachKind(unittest.TestCase):
             "Catch is dropped States.ALL": [["X", "Y"]],
         })
 
-    def test_the_last_retrier_leaves_no_empty_list(self):
+    def test_the_last_retrier_is_dropped_with_its_list(self):
         found = changes(machine(A={"Type": "Task", "Retry": [{"ErrorEquals": ["X"], "MaxAttempts": 8}]}))
 
         self.assertNotIn("Retry", found["Retry is dropped X"]["States"]["A"])
         self.assertEqual(found["Retry.MaxAttempts becomes 3 X"]["States"]["A"]["Retry"][0]["MaxAttempts"], 3)
 
-    def test_a_transition_leads_to_every_other_state_of_its_scope_and_to_no_other(self):
+    def test_a_transition_leads_to_each_other_state_of_its_scope(self):
         inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "Next": "J"}, "J": {"Type": "Pass", "End": True}}}
         text = machine(A={"Type": "Parallel", "Branches": [inner], "Next": "B"}, B={"Type": "Succeed"})
 
@@ -104,7 +104,7 @@ class EachKind(unittest.TestCase):
 
 
 class TheRealDefinitions(unittest.TestCase):
-    def test_every_mutant_differs_has_its_own_key_and_is_the_same_each_time(self):
+    def test_every_mutant_has_its_own_text_and_key_and_is_reproducible(self):
         paths = sorted(ROOT.glob(DEFINITIONS))
         self.assertTrue(paths)
         for path in paths:

@@ -1,4 +1,4 @@
-"""Elements of objects and lists inside expressions."""
+"""Tests which elements of objects and lists inside expressions are found."""
 import unittest
 
 from ..jsonata import elements
@@ -14,9 +14,9 @@ class Elements(unittest.TestCase):
             "objects": ("{'a': 1, 'b': f(2, 3)}", ["{ 'b': f(2, 3)}", "{'a': 1}"]),
             "lists after a word": ("$x in ['a', 'b']", ["$x in [ 'b']", "$x in ['a']"]),
             "one inside another": ("[{'a': 1, 'b': 2}, c]", ["[ c]", "[{'a': 1, 'b': 2}]", "[{ 'b': 2}, c]", "[{'a': 1}, c]"]),
-            "a list of one stays": ("['a']", []),
-            "a subscript is no list": ("$x[a, b] & f(x)[0, 1] & {}[0, 1]", []),
-            "arguments are no list": ("$merge(a, b)", []),
+            "a list of one element stays": ("['a']", []),
+            "a subscript is not a list": ("$x[a, b] & f(x)[0, 1] & {}[0, 1]", []),
+            "arguments are not a list": ("$merge(a, b)", []),
             "a bracket in a string": ("['{', ',']", ["[ ',']", "['{']"]),
             "a quote in a string": (r"['\'', b]", ["[ b]", r"['\'']"]),
             "a bracket in a pattern": ("[$contains(v, /[,{]/), b]", ["[ b]", "[$contains(v, /[,{]/)]"]),

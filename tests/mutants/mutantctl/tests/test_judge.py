@@ -1,4 +1,4 @@
-"""How a run of a test program ends."""
+"""Tests the end of a test program's run."""
 import os
 import tempfile
 import unittest
@@ -9,9 +9,9 @@ from .. import judge
 
 
 class Judge(unittest.TestCase):
-    def test_a_process_that_a_program_leaves_behind_does_not_hold_its_verdict_up(self):
+    def test_a_process_that_a_program_leaves_behind_delays_no_verdict(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(judge, "DRAIN", 0.1):
-            # Who opens it to read waits for a writer, and has its output open until then.
+            # A named pipe without a writer: the process that opens it waits, and keeps the program's output open.
             waits = Path(folder) / "waits"
             os.mkfifo(waits)
             program = judge.Program("/bin/sh", folder, arguments=("-c", f"setsid cat {waits} & exit 3"))

@@ -1,4 +1,4 @@
-"""A run with levels that are programs of the test: order, resuming, verdicts, the list of survivors."""
+"""Tests runs with fake levels: order, resuming, verdicts, the list of survivors."""
 import contextlib
 import dataclasses
 import re
@@ -25,7 +25,7 @@ def mutant(change, file="core/src/domain/lease.rs", kind="rust"):
 
 
 class FakeSlot:
-    """A slot whose levels are tables of the test, with a log of what ran on which mutant."""
+    """A slot with fake levels, whose verdicts are a table, and a log of the levels that ran on each mutant."""
 
     def __init__(self, folder, verdicts, sick):
         self.folder, self.tree, self.verdicts, self.sick, self.log, self.content = folder, folder, verdicts, sick, [], ""
@@ -47,7 +47,7 @@ class FakeSlot:
         self.content = ""
 
     def build(self, level, slot):
-        """A mutant that is sick does not compile: the error names the place of its text."""
+        """Fails for the text `sick`, and names its place in the error."""
         for file, text in self.texts.items():
             if self.sick and self.sick in text:
                 return judge.NotBuilt([("it is sick", [(file, len(text[:text.index(self.sick)].encode()))])])
@@ -78,14 +78,14 @@ class Runs(unittest.TestCase):
                 mock.patch("mutantctl.run.Results", results), mock.patch("mutantctl.run.say"):
             return slot, Run(slot, mutants, "tree", levels, None).all()
 
-    def test_mutants_share_a_build_and_what_a_cheap_level_catches_costs_no_dear_one(self):
+    def test_mutants_share_a_build_and_a_caught_one_meets_no_further_level(self):
         slot, verdicts = self.run_with({("x", "unit"): "caught", ("y", "contract"): "timeout"}, [mutant("x"), mutant("y")])
 
         self.assertEqual([(v.state, v.level) for v in verdicts], [("caught", "unit"), ("timeout", "contract")])
         self.assertEqual(slot.log, [("unit", "build"), ("unit", ""), ("unit", "x"), ("unit", "y"),
                                     ("contract", "build"), ("contract", ""), ("contract", "y")])
 
-    def test_a_mutant_outside_functions_has_a_build_of_its_own(self):
+    def test_a_mutant_outside_of_functions_has_its_own_build(self):
         outside = dataclasses.replace(mutant("x"), edit=(0, 1, "c"))
 
         slot, verdicts = self.run_with({("x", "unit"): "caught"}, [outside])
@@ -93,31 +93,31 @@ class Runs(unittest.TestCase):
         self.assertEqual(verdicts[0].state, "caught")
         self.assertEqual(slot.log, [("unit", "build"), ("unit", ""), ("unit", "build"), ("unit", "x")])
 
-    def test_a_mutant_that_does_not_compile_is_not_viable_and_holds_up_no_other(self):
+    def test_a_mutant_that_does_not_compile_is_unviable_and_stops_no_other(self):
         slot, verdicts = self.run_with({("y", "unit"): "caught"}, [mutant("x"), mutant("y")], sick="/*x*/")
 
         self.assertEqual([verdict.state for verdict in verdicts], ["unviable", "caught"])
         self.assertEqual(slot.log, [("unit", "build"), ("unit", ""), ("unit", "y")])
 
-    def test_a_survivor_of_all_levels_is_missed_and_of_some_it_is_not(self):
+    def test_a_mutant_is_missed_only_after_all_levels(self):
         _, some = self.run_with({}, [mutant("x")], ("unit", "contract"))
         slot, every = self.run_with({}, [mutant("x")])
 
         self.assertEqual([some[0].state, every[0].state], ["survives", "missed"])
         self.assertNotIn(("unit", "x"), slot.log, "a level judges once")
 
-    def test_a_verdict_by_a_count_alone_goes_on_and_is_kept_apart(self):
+    def test_after_a_counted_verdict_the_next_level_judges_too(self):
         _, alone = self.run_with({("x", "model"): "counted"}, [mutant("x")])
         _, more = self.run_with({("y", "model"): "counted", ("y", "simulation"): "caught"}, [mutant("y")])
 
         self.assertEqual([alone[0].state, alone[0].counted], ["counted", "model"])
         self.assertEqual([more[0].state, more[0].level], ["caught", "simulation"])
 
-    def test_a_level_that_fails_without_a_mutant_judges_nothing(self):
+    def test_a_level_that_fails_without_a_mutant_is_an_error(self):
         with self.assertRaisesRegex(Problem, "fails without a mutant"):
             self.run_with({("", "unit"): "caught"}, [mutant("x")])
 
-    def test_a_definition_has_a_level_of_its_own_and_skips_those_that_do_not_read_it(self):
+    def test_a_definition_meets_only_the_levels_that_read_it(self):
         slot, _ = self.run_with({}, [mutant("x", "statemachines/m.asl.json", "definition")])
 
         self.assertEqual([level for level, content in slot.log if content == "x"], ["definition", "simulation", "contract"])
@@ -128,7 +128,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(Results("other", self.folder).of(mutant("x")).state, "unknown")
         self.assertEqual(Results("tree", self.folder).of(mutant("x")).state, "caught")
 
-    def test_trusted_results_of_another_tree_are_those_of_the_same_file(self):
+    def test_trust_takes_results_of_another_tree_if_the_file_is_the_same(self):
         self.run_with({("x", "unit"): "caught"}, [mutant("x"), mutant("y")])
         results = Results("other", self.folder, trust=True)
         changed = dataclasses.replace(mutant("x"), text="of another file")
@@ -138,7 +138,7 @@ class Runs(unittest.TestCase):
 
 
 class Switches(unittest.TestCase):
-    def test_each_mutant_stands_beside_the_original_and_is_found_by_its_place(self):
+    def test_a_switch_adds_copies_with_mutants_and_finds_them_by_place(self):
         code = "fn ä(a: u8) -> bool {\n    a < 1\n}\nconst fn b() -> u8 { 3 }\nfn c() -> impl Fn() { d }\n"
         edit = lambda old, new: (code.index(old), code.index(old) + len(old), new)
         first, second, constant, unnamed = (
@@ -161,7 +161,7 @@ class Switches(unittest.TestCase):
 
 
 class Judged(unittest.TestCase):
-    def test_the_output_of_a_test_program(self):
+    def test_exit_code_and_output_give_the_verdict(self):
         count = "---- a stdout ----\nassertion failed: the number of states has changed: find out why\n\n"
         real = "---- b stdout ----\nassertion failed: left == right\n\n"
         cases = [
@@ -177,7 +177,7 @@ class Judged(unittest.TestCase):
             with self.subTest(code=code, output=output):
                 self.assertEqual(judge.read(code, output), expected)
 
-    def test_a_program_that_turns_in_a_circle_or_sleeps_ends(self):
+    def test_a_program_that_loops_or_sleeps_is_a_timeout(self):
         for program, bounds in (("while :; do :; done", judge.Bounds(1, 60)), ("sleep 60", judge.Bounds(60, 1))):
             with self.subTest(program), tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "program"
@@ -186,7 +186,7 @@ class Judged(unittest.TestCase):
 
                 self.assertEqual(judge.run(judge.Program(str(path), folder, 0.0), {}, bounds).verdict, "timeout")
 
-    def test_the_first_failure_ends_a_run_that_is_fail_fast(self):
+    def test_the_first_failure_ends_a_fail_fast_run(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "program"
             path.write_text("#!/bin/sh\necho 'test a::b ... ok'\necho 'test a::c ... FAILED'\nsleep 60\n")
@@ -203,7 +203,7 @@ class Survivors(unittest.TestCase):
     def verdict(self, change, state, level="", kind="rust"):
         return mock.Mock(mutant=mutant(change, kind=kind), state=state, level=level, counted="", why="no field")
 
-    def test_an_unlisted_survivor_and_a_stale_entry_are_complaints(self):
+    def test_unlisted_survivors_and_stale_entries_are_complaints(self):
         listed, caught, gone = mutant("listed"), mutant("caught"), mutant("gone")
         reasons = {each.key: "equal" for each in (listed, caught, gone)}
         verdicts = [self.verdict("listed", "missed"), self.verdict("caught", "caught", "unit"),
@@ -214,14 +214,14 @@ class Survivors(unittest.TestCase):
         self.assertEqual([complaint.split(":")[0] for complaint in found],
                          ["listed, but there is no such mutant", "listed as a survivor, but caught by unit", "survives"])
 
-    def test_a_mutant_by_hand_that_does_not_compile_is_a_complaint_and_a_generated_one_is_not(self):
+    def test_only_a_by_hand_mutant_that_does_not_compile_is_a_complaint(self):
         verdicts = [self.verdict("ours", "unviable", kind="by-hand"), self.verdict("generated", "unviable")]
 
         found = survivors.complaints(verdicts, {}, set())
 
-        self.assertEqual([complaint.split(" (")[0] for complaint in found], ["does not compile, so it says nothing"])
+        self.assertEqual([complaint.split(" (")[0] for complaint in found], ["does not compile, so no test can judge it"])
 
-    def test_an_entry_that_is_printed_can_be_read_back(self):
+    def test_a_printed_entry_can_be_read_back(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "survivors.toml"
             for change in ("< becomes <=", "without 'a\": \\b"):
@@ -239,7 +239,7 @@ class Survivors(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    def test_equal_mutants_are_numbered_and_shards_are_parts_of_the_whole(self):
+    def test_equal_mutants_get_ordinals_and_each_mutant_is_in_one_shard(self):
         mutants = numbered([mutant("x"), mutant("x"), mutant("y")])
         parts = [shard(mutants, f"{part}/3") for part in (1, 2, 3)]
 
@@ -257,7 +257,7 @@ class Lists(unittest.TestCase):
         self.assertEqual(found.text, text.replace("a < ä", "a <= ä"))
         self.assertEqual((found.scope, found.change, found.line), ("f", "< becomes <=", "let ä = 1; a < ä"))
 
-    def test_a_by_hand_mutant_has_one_place(self):
+    def test_the_text_of_a_by_hand_mutant_must_occur_once(self):
         entry = {"name": "no slack", "file": "f.rs", "find": "+ 5000", "replace": ""}
 
         self.assertEqual(byhand.from_entry(entry, "a + 5000").text, "a ")
@@ -265,7 +265,7 @@ class Lists(unittest.TestCase):
             with self.assertRaisesRegex(Problem, "not once"):
                 byhand.from_entry(entry, text)
 
-    def test_justified_mutants_are_no_part_of_the_score_and_open_ones_put_it_off(self):
+    def test_the_score_ignores_justified_mutants_and_needs_all_verdicts(self):
         states = [("caught", "unit"), ("caught", "model"), ("missed", ""), ("missed", ""), ("unviable", "")]
         verdicts = [mock.Mock(mutant=mutant(str(number)), state=state, level=level)
                     for number, (state, level) in enumerate(states)]

@@ -1,4 +1,4 @@
-"""What the promises of the ledger see of their mutants, on levels that are programs of the test."""
+"""Tests which judges of promises are recorded, with fake levels."""
 import dataclasses
 import re
 import tempfile
@@ -20,7 +20,7 @@ def promise(name, *judges, mutant="x"):
 
 
 class Slot(FakeSlot):
-    """A level whose tests fail as a table says: (mutant, test) → how."""
+    """A slot whose tests fail as a table says: the verdict by (mutant, test)."""
 
     def run(self, program, env, bounds):
         exact, *names = program.arguments
@@ -48,32 +48,32 @@ class Seen(unittest.TestCase):
                     mock.patch("mutantctl.seen.say"):
                 return slot, Seeing(slot, promises, mutants or [mutant("x")], "tree", lambda seen: self.kept.append(dict(seen)), **options).all()
 
-    def test_only_the_judges_that_a_promise_names_run_and_the_first_level_that_fails_is_the_last(self):
+    def test_only_the_judges_of_a_promise_run_and_none_after_a_failure(self):
         slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b", "contract::c", "e2e::d")])
 
         self.assertEqual(found, {"one": "core::a::b"})
         self.assertEqual(slot.log, [("unit", "build"), ("unit", "", "--exact", "a::b"), ("unit", "x", "--exact", "a::b")])
 
-    def test_a_promise_whose_judges_of_one_level_pass_asks_those_of_the_next(self):
+    def test_if_the_judges_of_a_level_pass_those_of_the_next_level_run(self):
         slot, found = self.seen({("x", "c"): "caught"}, [promise("one", "core::a::b", "contract::c")])
 
         self.assertEqual(found, {"one": "contract::c"})
         self.assertEqual([entry[0] for entry in slot.log if entry[1:2] == ("x",)], ["unit", "contract"])
 
-    def test_a_level_that_is_not_asked_for_is_not_built(self):
+    def test_a_level_that_is_not_selected_is_not_built(self):
         slot, found = self.seen({("x", "c"): "caught"}, [promise("one", "core::a::b", "contract::c")], words=["contract"])
 
         self.assertEqual(found, {"one": "contract::c"})
         self.assertNotIn(("unit", "build"), slot.log)
 
-    def test_what_a_level_has_seen_is_kept_before_the_next_level(self):
+    def test_the_results_of_a_level_are_kept_before_the_next_level(self):
         verdicts = {("x", "a::b"): "caught", ("x", "c"): "caught"}
 
         self.seen(verdicts, [promise("one", "core::a::b"), promise("two", "contract::c")])
 
         self.assertEqual(self.kept, [{"one": "core::a::b"}, {"one": "core::a::b", "two": "contract::c"}])
 
-    def test_only_a_judge_that_fails_by_its_name_has_seen_a_mutant(self):
+    def test_a_timeout_a_count_or_a_failed_build_records_no_judge(self):
         for verdict in ("timeout", "counted", "unviable"):
             with self.subTest(verdict):
                 _, found = self.seen({("x", "a::b"): verdict}, [promise("one", "core::a::b")])
@@ -87,7 +87,7 @@ class Seen(unittest.TestCase):
 
         self.assertEqual(found, {"one": "simulation::definition::a"})
 
-    def test_a_mutant_outside_functions_has_a_build_of_its_own(self):
+    def test_a_mutant_outside_of_functions_has_its_own_build(self):
         outside = dataclasses.replace(mutant("x"), edit=(0, 1, "c"))
 
         slot, found = self.seen({("x", "a::b"): "caught"}, [promise("one", "core::a::b")], [outside])
@@ -95,7 +95,7 @@ class Seen(unittest.TestCase):
         self.assertEqual(found, {"one": "core::a::b"})
         self.assertEqual(slot.log.count(("unit", "build")), 2)
 
-    def test_a_mutant_that_does_not_compile_is_not_seen_and_holds_up_no_other(self):
+    def test_a_mutant_that_does_not_compile_is_not_seen_and_stops_no_other(self):
         both = [promise("one", "core::a::b", mutant="sick"), promise("two", "core::a::b", mutant="x")]
         caught = {("sick", "a::b"): "passed", ("x", "a::b"): "caught"}
 
@@ -103,11 +103,11 @@ class Seen(unittest.TestCase):
 
         self.assertEqual(found, {"two": "core::a::b"})
 
-    def test_a_judge_that_fails_without_a_mutant_is_no_judge(self):
+    def test_a_judge_that_fails_without_a_mutant_is_an_error(self):
         with self.assertRaisesRegex(Problem, "fails without a mutant"):
             self.seen({("", "a::b"): "caught"}, [promise("one", "core::a::b")])
 
-    def test_a_script_reads_the_changed_tree_and_no_level_is_built(self):
+    def test_a_script_runs_on_the_changed_tree_without_a_build(self):
         judge_of_page = "tests/infra/test_page.py::Page.test_row"
         page = mutant("x", "docs/page.md", "by-hand")
         for before, expected in ((None, {"one": judge_of_page}), (judge_of_page, None)):
@@ -121,7 +121,7 @@ class Seen(unittest.TestCase):
                 self.assertEqual(found, expected)
                 self.assertEqual(slot.log, [])
 
-    def test_what_was_seen_and_what_the_model_finds_by_itself_is_not_tried(self):
+    def test_promises_that_were_seen_and_faults_of_the_model_are_not_tried(self):
         everything = ledger.Ledger(
             promises=[promise("one", "core::a"), promise("two", "core::a"), promise("three", mutant="model Lost"),
                       promise("four", mutant=""), promise("five", "core::b")],

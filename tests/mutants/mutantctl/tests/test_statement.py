@@ -1,4 +1,4 @@
-"""What is left out of Rust code: statements, elements of lists, filters; and numbers that grow."""
+"""Tests the mutants without a statement, a list element or a filter, and those with a larger number."""
 import unittest
 
 from .. import statement
@@ -39,13 +39,13 @@ def found(part):
 
 
 def gone(mutant):
-    """The text that the mutant leaves out."""
+    """Returns the text that the mutant leaves out."""
     begin = next(at for at, (old, new) in enumerate(zip(CODE, mutant.text)) if old != new)
     return CODE[begin:begin + len(CODE) - len(mutant.text)]
 
 
 class Kinds(unittest.TestCase):
-    def test_what_a_statement_does_is_left_out_at_any_depth_and_declarations_stay(self):
+    def test_assignments_and_calls_are_left_out_at_any_depth(self):
         self.assertEqual([mutant.change.removeprefix("without the statement ") for mutant in found("statement")], [
             "self.next.due = None;",
             "self.runs.extend(ends(|run| { run.seen = true; run.end }));",
@@ -56,7 +56,7 @@ class Kinds(unittest.TestCase):
         ])
         self.assertNotIn("self.next.due = None;", found("self.next.due")[0].text.split("mod tests")[0])
 
-    def test_each_of_several_elements_is_left_out_and_a_single_one_stays(self):
+    def test_each_element_of_a_list_of_several_is_left_out(self):
         texts = [mutant.text.splitlines()[15].strip() for mutant in found("element")]
 
         self.assertEqual(texts, ["self.log(vec![ Clause::Lease(Box::new([1, 2])), Clause::Open]);",
@@ -66,7 +66,7 @@ class Kinds(unittest.TestCase):
     def test_a_filter_is_left_out(self):
         self.assertIn("if let Some(gap) = self.gap {", found("filter")[0].text)
 
-    def test_numbers_above_one_grow_and_those_in_texts_do_not(self):
+    def test_numbers_above_one_grow_but_not_in_strings(self):
         self.assertEqual([mutant.change for mutant in found("ten times")],
                          ["8 becomes ten times as large", "2 becomes ten times as large"])
         self.assertIn("const MOST: u32 = (10 * 8);", found("8 becomes")[0].text)
@@ -80,12 +80,12 @@ class Kinds(unittest.TestCase):
 
 
 class Sources(unittest.TestCase):
-    def test_quotes_that_open_no_string(self):
+    def test_quotes_of_lifetimes_and_characters_open_no_string(self):
         code = "fn f<'a>(x: &'a str) { g('\"', b'{', '\\'', r#\"}\"#, \"}\"); }"
 
         self.assertEqual(Source(code).functions, [(code.index(") {") + 2, len(code) - 1, "f")])
 
-    def test_the_type_of_an_impl(self):
+    def test_a_scope_has_the_type_of_its_impl_without_generics(self):
         for header, name in (("", "f"), ("impl Lease", "Lease::f"), ("impl<'a> Draft<'a>", "Draft::f"),
                              ("impl<S: A<B<C>>, K> fmt::Debug for x::Deps<S, K> where S: A", "Deps::f")):
             code = f"{header} {{ fn f() {{ g(); }} }}"
@@ -94,7 +94,7 @@ class Sources(unittest.TestCase):
 
 
 class Diffs(unittest.TestCase):
-    def test_added_lines_and_both_sides_of_removed_ones_have_changed(self):
+    def test_added_lines_and_the_lines_around_removed_ones_have_changed(self):
         diff = "+++ b/f.rs\n@@ -1 +1,2 @@\n+x\n+y\n@@ -9,2 +9,0 @@\n-z\n-z\n+++ b/g.rs\n@@ -3 +3 @@\n+x\n"
 
         self.assertEqual(changed_lines(diff), {"f.rs": {1, 2, 9, 10}, "g.rs": {3}})

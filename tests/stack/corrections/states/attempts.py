@@ -1,10 +1,10 @@
 """Retry and Catch.
 
-AWS: the first retrier that names the error decides, as often as its MaxAttempts. MaxDelaySeconds bounds the growing
-  interval and JitterStrategy FULL draws it at random from zero up. States.TaskFailed matches every error but
-  States.Timeout. A catcher's output goes to the next state as it is, past OutputPath.
+AWS: the first retrier that names the error applies, up to its MaxAttempts. MaxDelaySeconds limits the growing
+  interval, and with JitterStrategy FULL the delay is a random part of it. States.TaskFailed matches every error except
+  States.Timeout. OutputPath does not apply to the output of a catcher.
   https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
-AWS: States.Runtime is neither retried nor caught, not by its name either (recorded: test_catch_states_runtime,
+AWS: States.Runtime is neither retried nor caught, not even by its own name (recorded: test_catch_states_runtime,
   2023-11-23). States.ALL catches States.DataLimitExceeded (recorded: test_task_lambda_catch_state_all_data_limit_exceeded_on_large_utf8_response,
   2024-03-21), though the page says that it does not.
 """
@@ -21,7 +21,7 @@ _ONE_YEAR = 31_622_400
 
 
 def run(visit, attempt, gave_up=None):
-    """(output, next state) of the attempts of a state. `gave_up` is called before the last error is handled."""
+    """Returns (output, next state) after the attempts of a state. Calls `gave_up` before the last error is handled."""
     counts = {}
     while True:
         try:
@@ -38,7 +38,7 @@ def run(visit, attempt, gave_up=None):
 
 
 def _delay(retriers, error, counts):
-    """How long to wait before the next attempt; None when there is none."""
+    """Returns the seconds to wait before the next attempt, or None if there is no further attempt."""
     for index, retrier in enumerate(retriers):
         if matches(retrier.get("ErrorEquals", []), error.error):
             made = counts.get(index, 0)

@@ -1,9 +1,12 @@
-"""The events of a call: what a Task asks for, and what came of it.
+"""The history events of a Task's call.
 
-AWS: TaskScheduled has service, action, parameters and time limits of the call; TaskStarted follows, then TaskSubmitted
-  with the answer where the state waits for more; then TaskSucceeded, TaskFailed or TaskTimedOut. A call of RunTask that
-  is refused has TaskSubmitFailed where the state would have waited. Functions by ARN and activities have events of
-  their own.
+AWS: a call has these events in order:
+  TaskScheduled, with service, action, parameters and time limits of the call
+  TaskStarted
+  TaskSubmitted, with the answer, if the state waits for more than the answer
+  TaskSucceeded, TaskFailed or TaskTimedOut
+  A refused RunTask has TaskSubmitFailed if the state would have waited for the task. Functions that are named by ARN,
+  and activities, have their own types of events.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_TaskScheduledEventDetails.html
   (recorded: test_run_task_sync, 2024-02-23; test_fixed_timeout_service_lambda, 2024-03-10)
@@ -27,14 +30,14 @@ def of(visit, resource, arguments):
 
 
 def submitted(answer):
-    """Note the answer to the call that this thread makes for a state that waits for more."""
+    """Adds TaskSubmitted with the answer to this thread's call, if the state waits for more than the answer."""
     call = _current.get()
     if call:
         call.submitted(answer)
 
 
 def waits():
-    """Whether the state that makes this thread's call waits for more than its answer."""
+    """Returns whether the state of this thread's call waits for more than the answer."""
     call = _current.get()
     return bool(call) and call.waits
 
@@ -56,7 +59,7 @@ class Call:
 
     @property
     def name(self):
-        """As the error of a result that is too large names it."""
+        """The name of the call in the error of a result that is too large."""
         return self.place["resourceType"]
 
     def scheduled(self, limits, credentials=None):

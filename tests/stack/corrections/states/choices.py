@@ -1,7 +1,7 @@
 """Choice states.
 
-AWS: what a rule assigns and puts out counts when it matches, what the state assigns when none does. A path that leads
-  nowhere fails the state, but with IsPresent. A comparison with a value of another type is false.
+AWS: Assign and Output of a rule apply if the rule matches, and those of the state if no rule matches. A path without a
+  value fails the state, except for IsPresent. A comparison with a value of another type is false.
   https://docs.aws.amazon.com/step-functions/latest/dg/state-choice.html
 """
 import re
@@ -84,6 +84,6 @@ def _compare(visit, rule, value, data):
 
 
 def _pattern(text):
-    """`*` matches anything; a backslash takes it for itself."""
+    """Returns the regular expression of a StringMatches pattern. `*` matches any text, and a backslash before it escapes it."""
     parts = re.findall(r"\\(.)|(\*)|(.)", text, re.S)
     return re.compile("".join(".*" if star else re.escape(escaped or char) for escaped, star, char in parts), re.S)

@@ -1,9 +1,9 @@
-"""Distributed Maps: each item is an execution of its own, of a Map Run.
+"""Distributed Maps: each item is a child execution of a Map Run.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
-AWS: the history of the parent has MapRunStarted and MapRunSucceeded, or MapRunFailed, and none of the items' events. More
-  failures than the state tolerates fail it with States.ExceedToleratedFailureThreshold.
-Not here: ItemBatcher, ResultWriter.
+AWS: the history of the parent has MapRunStarted and MapRunSucceeded, or MapRunFailed, and no events of items. If more items
+  fail than the state tolerates, the state fails with States.ExceedToleratedFailureThreshold.
+Not supported: ItemBatcher, ResultWriter.
 """
 from ministack.core.responses import new_uuid
 from ministack.services import stepfunctions as sfn
@@ -19,7 +19,7 @@ _COUNTS = ("pending", "running", "succeeded", "failed", "timedOut", "aborted", "
 
 
 def run(visit, processor, data, run_states):
-    """The results of the items."""
+    """Runs the items, and returns their results."""
     items = _items(visit, data)
     visit.trail.add("MapStateStarted", {"length": len(items)} if items is not None else {"length": 0})
     most, tolerated = maps.limit(visit, "MaxConcurrency", data) or 0, _tolerated(visit, data)
@@ -47,7 +47,7 @@ def run(visit, processor, data, run_states):
 
 
 def _items(visit, data):
-    """The items of the state's own data; None when an ItemReader has them."""
+    """Returns the items in the data of the state, or None if an ItemReader has them."""
     return None if visit.state.get("ItemReader") else maps.items_of(visit, data)
 
 
@@ -97,7 +97,7 @@ def _map_run(visit, most, tolerated):
 
 
 def _run_items(visit, processor, data, items, map_run, most, run_states):
-    """(results, how many failed)"""
+    """Runs the items, and returns (results, number of failed items)."""
     failures = []
 
     def work(line, index, _):

@@ -1,14 +1,14 @@
 """JSONata expressions of a state.
 
-AWS: an expression that returns nothing, something that is not JSON, or another type than its field has fails the
-  state with States.QueryEvaluationError; cause and history name the state, the expression and the field.
+AWS: an expression fails the state with States.QueryEvaluationError if it returns nothing, a value that is not JSON, or
+  another type than its field has. The cause and the history name the state, the expression and the field.
   https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
-AWS: expressions are those of JSONata 2.0.6, so without the operators `??` and `?:` of 2.1.
+AWS: the version is JSONata 2.0.6, which has no operators `??` and `?:`, unlike 2.1.
   https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
-AWS: evaluating one may take up to a second.
-ministack 1.5.33: its causes name no field. It takes that second by the clock, so that on a busy machine an expression
-  fails which only waited for its turn: here it may take 30 s, and no probe shows it. It also makes a parser for each
-  thread, which costs more than to parse: here threads take turns.
+AWS: an evaluation may take up to one second.
+ministack 1.5.33: the causes name no field. The limit is one second of wall-clock time, so on a busy machine an
+  expression fails that only waited for the processor. Here the limit is 30 s, which no probe shows. The emulator also makes
+  a parser for each thread, which takes longer than parsing. Here threads share one parser and take turns.
 """
 import collections
 import json
@@ -28,12 +28,12 @@ _of_thread = jsonata.Jsonata.PARSER
 
 
 class QueryError(scope.TaskError):
-    """An expression that fails its state; `location` is its field."""
+    """An expression that fails its state. `location` is the field of the expression."""
 
     def __init__(self, text, location=None):
         super().__init__(QUERY_ERROR, text)
         self.location = location
-        self.noted = False  # whether the history has it
+        self.noted = False  # whether the history has the error
 
 
 def _parse(expression, timeout=None, **named):
@@ -54,7 +54,7 @@ def is_expression(value):
 
 
 def evaluate(text, bindings, location):
-    """The value of an expression, as JSON; raises QueryError."""
+    """Returns the value of an expression as JSON. Raises QueryError."""
     expression = text[2:-2].strip()
     prefix = f"The JSONata expression '{expression}' specified for the field '{location}'"
     try:
@@ -64,7 +64,7 @@ def evaluate(text, bindings, location):
         parsed.register_lambda("parse", _parse_json)
         parsed.register_lambda("eval", _no_eval)
         value = parsed.evaluate(None, {name: NULL if value is None else value for name, value in bindings.items()})
-    except Exception as problem:  # whatever the engine raises is an error of the expression
+    except Exception as problem:  # any exception of the engine is an error of the expression
         code = getattr(problem, "error", None)
         reason = f"{code}: {problem}" if isinstance(code, str) else str(problem)
         raise QueryError(f"{prefix} threw an error during evaluation. {reason}", location) from None
@@ -77,12 +77,12 @@ def evaluate(text, bindings, location):
 
 
 def _no_eval(*_):
-    """AWS has no $eval: https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html"""
+    """Refuses $eval, which AWS does not support: https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html"""
     raise ValueError("$eval is not supported: use $parse")
 
 
 def _parse_json(text):
-    """$parse: the emulator's returns nothing for the text null."""
+    """Implements $parse. The emulator's own returns nothing for the text `null`."""
     value = sfn._sfn_jsonata_parse(text)
     return NULL if value is None else value
 
@@ -94,7 +94,7 @@ def _null(value):
 
 
 def template(value, bindings, location):
-    """A value with each expression in it evaluated."""
+    """Returns a value with all its expressions evaluated."""
     if is_expression(value):
         return evaluate(value, bindings, location)
     if isinstance(value, dict):
@@ -105,7 +105,7 @@ def template(value, bindings, location):
 
 
 def of_type(expected, value, source, location):
-    """The value of a field that must have this JSON type."""
+    """Returns the value of a field. Raises QueryError if it does not have the expected JSON type."""
     found = sfn._json_type(value)
     if found == expected:
         return value

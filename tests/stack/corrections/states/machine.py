@@ -1,7 +1,7 @@
-"""Runs the states of an execution, a branch or an item, and notes each in the history.
+"""Runs the states of an execution, a branch or an item, and adds their events to the history.
 
-AWS: each state has an event when it is entered and one when it is left, with its output and the variables that it
-  assigned; ExecutionSucceeded, or ExecutionFailed with error and cause where the failure has them, is the last.
+AWS: each state has an event for its entry and one for its exit, which has the output and the assigned variables. The last event
+  is ExecutionSucceeded, or ExecutionFailed with the error and the cause if the failure has them.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetExecutionHistory.html
 """
 import json
@@ -20,7 +20,7 @@ _KINDS = {"Pass": simple.run_pass, "Succeed": simple.run_succeed, "Fail": simple
 
 
 def line_of(execution, last=0):
-    """The line of an execution's own states."""
+    """Returns the definition of an execution, and the line of its own states."""
     machine = sfn._state_machines[execution["stateMachineArn"]]
     definition = json.loads(machine["definition"])
     context = {
@@ -32,20 +32,20 @@ def line_of(execution, last=0):
 
 
 def run(execution):
-    """Run an execution from its first state to its end."""
+    """Runs an execution from its first state to its end."""
     definition, line = line_of(execution)
     finish(line, lambda: run_states(line, definition["States"], definition["StartAt"], json.loads(execution["input"])))
 
 
 def finish(line, work):
-    """Run the states of an execution and note how it ended."""
+    """Runs the states of an execution, and records its end."""
     execution = line.trail.execution
     try:
         output = compact(work())
     except scope.TaskError as error:
         fail(line, error)
         return
-    except Exception as problem:  # a fault of this interpreter must not leave an execution running for ever
+    except Exception as problem:  # a fault of this interpreter must end the execution, too
         _log.exception("execution %s", execution["executionArn"])
         fail(line, scope.TaskError(RUNTIME, str(problem)))
         return
@@ -60,14 +60,14 @@ def fail(line, error):
     if execution["status"] != "RUNNING" or isinstance(error, scope.Stopped):
         return
     line.trail.add("ExecutionFailed", failed(error))
-    # A reader that sees the status sees these with it.
+    # Set before the status, so that a reader who sees the status sees these fields, too.
     execution.update(error=error.error, cause=error.cause, output=None, stopDate=sfn.now_iso())
     execution["status"] = "FAILED"
     sfn._emit_execution_status_event(execution)
 
 
 def run_states(line, states, name, data, entered=False):
-    """The output of the last of these states. `entered`: a redrive goes on in the first one."""
+    """Runs states, and returns the output of the last one. `entered` means that a redrive continues in the first state."""
     while name:
         scope.check()
         if name not in states:

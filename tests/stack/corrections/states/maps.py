@@ -4,8 +4,8 @@ https://docs.aws.amazon.com/step-functions/latest/dg/state-map.html
 AWS: the items must be an array (recorded: test_map_state_items_input_types, 2024-11-19). At most 40 items of an inline
   Map run at once.
   https://docs.aws.amazon.com/step-functions/latest/dg/state-map-inline.html
-AWS: a number of a path that is none fails the state with States.Runtime (recorded: test_max_concurrency_path,
-  2024-06-19).
+AWS: if the path of a number leads to something else, the state fails with States.Runtime (recorded:
+  test_max_concurrency_path, 2024-06-19).
 """
 from .. import scope
 from . import attempts, distributed, expressions, paths
@@ -67,7 +67,7 @@ def items_of(visit, data):
 
 
 def input_of(visit, line, items, index, data):
-    """What an item begins with."""
+    """Returns the input of an item."""
     line.context["Map"] = {"Item": {"Index": index, "Value": items[index]}}
     selector = visit.state.get("ItemSelector") or visit.state.get("Parameters")
     if not selector:
@@ -78,7 +78,7 @@ def input_of(visit, line, items, index, data):
 
 
 def limit(visit, name, data, kind=int):
-    """A number of the definition, of an expression or at a path; None when there is none."""
+    """Returns a number from the definition, from an expression or from a path, or None if the state has none."""
     path = visit.state.get(f"{name}Path")
     if path is not None:
         try:
@@ -97,7 +97,7 @@ def limit(visit, name, data, kind=int):
 
 
 def _number(value, kind):
-    """A number, also one that is written as text (recorded: test_reference_in_map_state, 2024-11-13); None when it is none."""
+    """Returns a number, also if it is text (recorded: test_reference_in_map_state, 2024-11-13), or None if it is no number."""
     try:
         return None if isinstance(value, (bool, dict, list)) or value is None else kind(str(value))
     except ValueError:

@@ -1,7 +1,7 @@
-"""JSONPath: of the input (`$`), the context object (`$$`) and variables (`$name`).
+"""JSONPath on the input (`$`), the context object (`$$`) and variables (`$name`).
 
-AWS: a path to one place that is not there fails the state with States.Runtime. One that may lead to several has an
-  array of what is there, which may be empty.
+AWS: a path to one place fails the state with States.Runtime if the place does not exist. The value of a path to several places is
+  an array of those that exist, which may be empty.
   https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-paths.html
 """
 import functools
@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"\s*(&&|\|\||==|!=|<=|>=|=~|<|>|!|\(|\)|'(?:[^'\\]|\\.)*'|\
 
 
 class Missing(Exception):
-    """No place for the path. `whole`: all of the path, else the part that is not there."""
+    """The path leads to a place that does not exist. The text names the path up to the first missing step."""
 
     def __init__(self, steps, index):
         shown = "".join(f"[{key!r}]" if isinstance(key, str) else f"[{key}]" for _, key in steps[:index + 1])
@@ -30,7 +30,7 @@ def is_path(text):
 
 
 def find(path, roots):
-    """The value at a path. `roots`: of a name, `` for the input and `$` for the context object."""
+    """Returns the value at a path. `roots` has variables by name, the input under `` and the context object under `$`."""
     root, steps = _parse(path)
     if root not in roots:
         raise Missing([("key", root)], 0)
@@ -188,7 +188,7 @@ def _compare(operator, left, right):
 
 
 def assign(path, document, value):
-    """ResultPath: the document with the value at a place, which is made where it is not there."""
+    """Implements ResultPath: returns the document with the value at a place, which is created if it does not exist."""
     if path is None:
         return document
     steps = _parse(path)[1]

@@ -1,8 +1,8 @@
-"""Lines of states that run side by side: the branches of a Parallel, the items of a Map.
+"""Lines of states that run in parallel: the branches of a Parallel, the items of a Map.
 
-AWS: when one fails the state fails at once, and what the others do is stopped.
+AWS: if one line fails, the state fails at once, and the other lines are stopped.
   https://docs.aws.amazon.com/step-functions/latest/dg/state-parallel.html
-AWS: the history has an Aborted event for each state that was stopped so, all behind the failure (recorded:
+AWS: the history has an Aborted event for each state that was stopped in this way, after the events of the failure (recorded:
   test_service_lambda_map_timeout, 2024-03-10).
 """
 import itertools
@@ -14,7 +14,7 @@ _ABORTED = ("Task", "Wait", "Parallel", "Map")
 
 
 class Siblings:
-    """`work(line, index, go_on)` runs one of them; `go_on` is the (state, input) that a redrive goes on from, or None."""
+    """Runs lines in parallel. `work(line, index, go_on)` runs one; `go_on` is the (state, input) at which a redrive continues, or None."""
 
     def __init__(self, visit, count, most, work):
         self.visit, self.work = visit, work
@@ -44,7 +44,7 @@ class Siblings:
         return self.results
 
     def _slot(self, first, trail):
-        """Run one after the other until none is left, each behind the one before."""
+        """Runs lines one after the other until none is left. The history of each follows that of the line before."""
         for index in itertools.chain([first], self._next):
             if index >= len(self.results):
                 return
@@ -67,7 +67,7 @@ class Siblings:
             return None
         except scope.TaskError as error:
             return error
-        except Exception as problem:  # one that breaks otherwise fails the state as well
+        except Exception as problem:  # any other error fails the state, too
             return scope.TaskError("States.Runtime", str(problem))
         finally:
             scope.leave(token)
@@ -80,7 +80,7 @@ class Siblings:
                 one.cancel()
 
     def _note(self, failed, note_aborted):
-        """The events of what a failure stopped."""
+        """Adds the events of the states that a failure stopped."""
         for index, line in enumerate(self.lines):
             if index != failed and line and not self.scopes[index].done:
                 if line.visit and line.visit.kind in _ABORTED:

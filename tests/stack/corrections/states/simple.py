@@ -1,10 +1,10 @@
 """Pass, Succeed, Fail and Wait.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/workflow-states.html
-AWS: a Fail without Error has none, and one without Cause has none (recorded:
+AWS: the failure of a Fail state without Error has no error, and that of one without Cause has no cause (recorded:
   test_map_state_catch_empty_fail, 2023-08-08).
-AWS: Wait refuses seconds that are no whole number or negative, and a time that is no ISO 8601 time with an offset
-  (recorded: test_wait_timestamp_path, 2024-12-27).
+AWS: a Wait state fails if the seconds are negative or not a whole number, or if the time is not an ISO 8601 time with an
+  offset (recorded: test_wait_timestamp_path, 2024-12-27).
 """
 import datetime
 import re
@@ -73,7 +73,7 @@ def run_wait(visit):
 
 
 def _due(visit):
-    """(seconds, time) of a state in JSONata."""
+    """Returns (seconds, time) of a Wait state in JSONata."""
     if "Seconds" in visit.state:
         seconds = visit.field("Seconds", "number")
         if seconds != int(seconds):

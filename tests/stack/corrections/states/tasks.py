@@ -1,8 +1,8 @@
 """Task states.
 
-AWS: each attempt of a Task has arguments, time limits and, where it waits for one, a token of its own. TimeoutSeconds and
-  HeartbeatSeconds may be expressions or come from a path. A task that exceeds either fails with States.Timeout (recorded:
-  test_heartbeat_timeout, 2024-04-18), and what it waited for is cancelled.
+AWS: each attempt of a Task evaluates its arguments and time limits again, and has its own token if it waits for one.
+  TimeoutSeconds and HeartbeatSeconds may be expressions, or come from a path. A task that exceeds either fails with
+  States.Timeout (recorded: test_heartbeat_timeout, 2024-04-18), and its work is cancelled.
   https://docs.aws.amazon.com/step-functions/latest/dg/state-task.html
 AWS: a result of more than 256 KiB fails the task with States.DataLimitExceeded (recorded:
   test_task_lambda_data_limit_exceeded_on_large_utf8_response, 2024-03-21).
@@ -60,7 +60,7 @@ def _credentials(visit):
 
 
 def _limit(visit, name):
-    """A time limit of an attempt; None when it has none."""
+    """Returns a time limit of an attempt, or None if it has none."""
     if f"{name}Path" in visit.state:
         return visit.reference(visit.state[f"{name}Path"], visit.input)
     if isinstance(visit.state.get(name), str):
@@ -79,5 +79,5 @@ def _invoke(visit, call, resource, arguments, limits):
 
 
 def _new_token():
-    # As long as those of AWS, since tokens are kept in items and sent in requests.
+    # As long as a token of AWS, because Lockstep stores tokens in items and sends them in requests.
     return "AQC" + base64.b64encode(os.urandom(540)).decode()

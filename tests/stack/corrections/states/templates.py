@@ -1,6 +1,6 @@
 """Payload templates and intrinsic functions of JSONPath states.
 
-AWS: a field whose name ends in .$ has the value of its path, of a variable or of an intrinsic function.
+AWS: a field whose name ends in .$ has the value of a path, a variable or an intrinsic function.
   https://docs.aws.amazon.com/step-functions/latest/dg/amazon-states-language-intrinsic-functions.html
 """
 from ministack.services import stepfunctions as sfn
@@ -10,11 +10,11 @@ from .trail import compact
 
 
 class Unresolved(Exception):
-    """A path of a template leads nowhere."""
+    """A path of a template has no value."""
 
 
 class IntrinsicFailure(Exception):
-    """An intrinsic function that refuses its arguments."""
+    """An intrinsic function has invalid arguments."""
 
 
 def resolve(template, roots):
@@ -45,7 +45,7 @@ def _call(node, roots):
         if name == "States.Format":
             given[1:] = [("num", value if isinstance(value, str) else compact(value)) for _, value in given[1:]]
         return sfn._exec_intrinsic(("call", name, given), None, None)
-    except Exception as problem:  # the emulator's functions raise whatever their Python raises
+    except Exception as problem:  # the emulator's functions may raise any Python exception
         raise IntrinsicFailure(f"{name} failed: {problem}") from None
 
 

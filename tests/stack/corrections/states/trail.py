@@ -1,7 +1,7 @@
 """The history of an execution, as lines of events.
 
-AWS: each event names the one before it: that of its own branch or item, which begins at the event that started it.
-  The first state's event names 0.
+AWS: each event names the previous event of its own branch or item. The first event of a branch or item names the event that
+  started it. The event of the first state names 0.
   https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
 """
 import json
@@ -16,7 +16,7 @@ _WHOLE = {"truncated": False}
 
 
 class Packed(MutableSequence):
-    """The events of an execution that has ended, compressed: a suite starts thousands. A redrive appends to them."""
+    """The compressed events of an execution that has ended, because a test suite starts thousands of executions."""
 
     def __init__(self, events):
         self._bytes, self._count = zlib.compress(json.dumps(list(events)).encode(), 1), len(events)
@@ -49,13 +49,13 @@ class Packed(MutableSequence):
 
 
 def pack(execution):
-    """Compress the history of an execution that has ended."""
+    """Compresses the history of an execution that has ended."""
     with _lock:
         execution["events"] = Packed(execution["events"])
 
 
 def unpack(execution):
-    """Make room for the events of a redrive."""
+    """Decompresses the history, so that a redrive can append events."""
     with _lock:
         execution["events"] = list(execution["events"])
 
@@ -65,7 +65,7 @@ class Trail:
         self.execution, self.last, self.tail = execution, last, last
 
     def add(self, kind, details=None, field=None, previous=None, aside=False):
-        """Append an event. The line goes on behind it, unless it is only noted `aside`; `tail` is the last of both."""
+        """Appends an event. The next event of the line follows it, unless it is `aside`. `tail` is the last event of either kind."""
         event = {"timestamp": sfn.now_iso(), "type": kind}
         event["previousEventId"] = self.last if previous is None else previous
         if details is not None:
@@ -83,7 +83,7 @@ class Trail:
 
 
 def whole(name, value):
-    """A value and the note that it is not cut."""
+    """Returns the fields of a value and of its details, which say that the value is not truncated."""
     return {name: value if isinstance(value, str) else compact(value), f"{name}Details": _WHOLE}
 
 
@@ -92,12 +92,12 @@ def compact(value):
 
 
 def failed(error):
-    """Error and cause of an event; one that is absent or empty is not named."""
+    """Returns the error and the cause for an event, without those that are missing or empty."""
     return {key: value for key, value in (("error", error.error), ("cause", error.cause)) if value}
 
 
 def _add_event(execution, kind, details=None):
-    """The events that the emulator adds by itself, of a stop for one, belong to no state."""
+    """Adds an event of the emulator itself, such as that of a stop, which belongs to no state."""
     event = Trail(execution).add(kind)
     for field, values in (details or {}).items():
         event[field] = {key: value for key, value in values.items() if value not in (None, "")}

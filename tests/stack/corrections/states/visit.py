@@ -1,11 +1,11 @@
-"""One visit of a state: what its fields are evaluated with.
+"""One visit of a state, and the values that its fields can use.
 
-AWS: `$states` has the input, the context object and, where a state has them, result and errorOutput.
+AWS: `$states` has the input, the context object and, if the state has them, result and errorOutput.
   https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html
 AWS: the context object names the execution with its role, the state machine, the state, and the item of a Map.
   https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
-AWS: the variables that a state assigns count from the next state on; a branch and an item have their own. A variable has at most
-  256 KiB, and so have all variables of one Assign together.
+AWS: the variables that a state assigns are available from the next state on. A branch and an item have their own variables. The
+  limit is 256 KiB for a variable, and also for all variables of one Assign together.
   https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 """
 import copy
@@ -22,7 +22,7 @@ TOO_LARGE = "States.DataLimitExceeded"
 
 
 class Line:
-    """A line of states: that of an execution, of a branch or of an item."""
+    """A line of states: those of an execution, of a branch or of an item."""
 
     def __init__(self, trail, context, variables, language):
         self.trail, self.context, self.variables, self.language = trail, context, variables, language
@@ -48,7 +48,7 @@ class Visit:
         return None if self.state.get("End") else self.state.get("Next")
 
     def template(self, value, location, **states):
-        """A field in JSONata."""
+        """Returns the value of a JSONata field."""
         bound = {"input": self.input, "context": self.context, **states}
         try:
             return expressions.template(value, {**self.line.variables, "states": bound}, location)
@@ -56,7 +56,7 @@ class Visit:
             raise self.noted(error) from None
 
     def field(self, name, expected):
-        """A field in JSONata that must have this JSON type."""
+        """Returns the value of a JSONata field. Fails the state if it does not have the expected JSON type."""
         value = self.template(self.state[name], name)
         try:
             return expressions.of_type(expected, value, self.state[name], name)
@@ -64,10 +64,10 @@ class Visit:
             raise self.noted(error) from None
 
     def noted(self, error):
-        """The error with its place, once it is in the history."""
+        """Adds an error to the history, and returns it."""
         error.cause = self.cause(error.cause)
         place = {"location": error.location} if error.location else {}
-        # Fields that are evaluated as the state is entered fail beside that event, not behind it.
+        # The failure of a field that is evaluated at the state's entry follows the event before the entry.
         beside = self.trail.last == self.entered and self.kind != "Wait"
         self.trail.add("EvaluationFailed", {"error": error.error, "cause": error.cause, "state": self.name, **place},
                        previous=self.before if beside else None)
@@ -77,14 +77,14 @@ class Visit:
         return f"An error occurred while executing the state '{self.name}' (entered at the event id #{self.entered}). {text}"
 
     def broken(self, text):
-        """The error of a definition that does not fit its data: no Retry and no Catch sees it."""
+        """Returns the error of a definition that does not fit its data. No Retry and no Catch applies to it."""
         return scope.TaskError(RUNTIME, self.cause(text))
 
     def roots(self, data, context=None):
         return {**self.line.variables, "": data, "$": context or self.context}
 
     def reference(self, path, data):
-        """What a path of the definition leads to."""
+        """Returns the value at a path of the definition."""
         if path.startswith("States."):
             return self.payload({"value.$": path}, data)["value"]
         try:
@@ -93,12 +93,12 @@ class Visit:
             raise self.broken(f"Invalid path '{path}' : {missing}") from None
 
     def selected(self, name, data):
-        """InputPath or OutputPath."""
+        """Returns what InputPath or OutputPath selects."""
         path = self.state.get(name, "$")
         return {} if path is None else self.reference(path, data)
 
     def payload(self, template, data, context=None):
-        """A payload template in JSONPath."""
+        """Returns the value of a payload template in JSONPath."""
         try:
             return templates.resolve(template, self.roots(data, context))
         except templates.Unresolved as problem:
@@ -107,7 +107,7 @@ class Visit:
             raise scope.TaskError("States.IntrinsicFailure", self.cause(str(problem))) from None
 
     def assign(self, fields, data, **states):
-        """Note what a state, a rule or a catcher assigns. `data` is what `$` is there in JSONPath."""
+        """Assigns the variables of a state, a rule or a catcher. `data` is the value of `$` in JSONPath."""
         template = fields.get("Assign")
         if template:
             made = self.template(template, "Assign", **states) if self.jsonata else self.payload(template, data)
@@ -117,11 +117,11 @@ class Visit:
             self.assigned.update(made)
 
     def output(self, fields, default, **states):
-        """Output in JSONata, of a state, a rule or a catcher."""
+        """Returns the JSONata Output of a state, a rule or a catcher."""
         return self.template(fields["Output"], "Output", **states) if "Output" in fields else default
 
     def finished(self, result, original=None):
-        """Output and variables of a state with this result."""
+        """Assigns the variables of a state with this result, and returns its output."""
         if self.jsonata:
             output = self.output(self.state, result, result=result)
             self.assign(self.state, None, result=result)
