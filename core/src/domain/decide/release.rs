@@ -146,7 +146,6 @@ fn late_marker(
     };
     let run = Run {
         task: None,
-        beat: None,
         end: run.end.map(|end| end.of_marker(release.retention)),
         ..run
     };
