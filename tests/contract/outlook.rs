@@ -4,6 +4,14 @@
 //! What a check has done is read from the table, from the stops and from the published events.
 
 mod case;
+mod frees_before_freeze;
+mod frees_of_replaced;
+mod freeze_after_pause;
+mod limit_in_frozen;
+mod replace_after_rest;
+mod replacer_gives_up;
+mod replacer_lags;
+mod suspect_due;
 
 use crate::functions::{Functions, key};
 use case::{Case, after, cases};

@@ -165,11 +165,15 @@ impl Lease {
     /// - it exceeded a limit of its run by a minute or more.
     #[must_use]
     pub fn is_checked_by_sweep(&self, now: Timestamp) -> bool {
+        self.is_due_without_limits(now) || self.limit_to_enforce(now).is_some()
+    }
+
+    /// Returns whether the sweep checks the holder at `now` for another reason than a limit of its run. The
+    /// limits do not make a frozen lock due.
+    #[must_use]
+    pub fn is_due_without_limits(&self, now: Timestamp) -> bool {
         let asked = self.call.is_some() || self.exit.replaced_by.is_some();
-        asked
-            || self.exit.ending.is_some()
-            || self.is_dead(now)
-            || self.limit_to_enforce(now).is_some()
+        asked || self.exit.ending.is_some() || self.is_dead(now)
     }
 
     /// Returns when a check acts on a limit of the run: 60 s after the earlier of `run_until` and
@@ -301,7 +305,8 @@ impl Lease {
     /// Returns when recovery has to check this holder of a lock in `mode`, if no heartbeat comes before:
     ///
     /// - of a holder that is ending: since the ending began,
-    /// - of a suspect: when [`Self::suspicion_ends`],
+    /// - of a suspect: when [`Self::suspicion_ends`], at [`Self::enforces_limits_at`], or at
+    ///   [`Self::freezes_without_evidence_at`], whichever is first,
     /// - of any other holder: at the end of its lease, at [`Self::enforces_limits_at`], or 60 s after a
     ///   hand-over that is not confirmed, whichever is first.
     ///
@@ -310,14 +315,18 @@ impl Lease {
     #[must_use]
     pub fn next_check(&self, mode: &Mode) -> Timestamp {
         let ending = self.exit.ending.as_ref().map(|ending| ending.since);
-        let suspicion = self.exit.suspect.map(|at| self.suspicion_ends(at));
+        let suspicion = self.exit.suspect.map(|at| {
+            let ends = self.suspicion_ends(at);
+            ends.min(self.freezes_without_evidence_at())
+        });
         let frozen = matches!(mode, Mode::Frozen { .. });
         let limit = self.enforces_limits_at().filter(|_| !frozen);
         let granted = self.token.granted_at();
         let confirmed = self.call.as_ref().map(|_| granted.plus(CONFIRMED_WITHIN));
-        let silence = limit.into_iter().chain(confirmed);
-        let silence = silence.fold(self.expires_at, Timestamp::min);
-        ending.or(suspicion).unwrap_or(silence)
+        let confirmed = confirmed.filter(|_| suspicion.is_none());
+        let first = limit.into_iter().chain(confirmed);
+        let first = first.fold(suspicion.unwrap_or(self.expires_at), Timestamp::min);
+        ending.unwrap_or(first)
     }
 
     /// Returns the lease with the pace `pace`, if there is one. The end of the lease changes with the

@@ -170,7 +170,8 @@ impl LockRecord {
     }
 
     /// Returns the earliest time at which the sweep has something to do: the check of a holder, the
-    /// grant of a free permit to a waiter, the end of a pause, or a missing success.
+    /// grant of a free permit to a waiter, the stop of a holder for its replacer, the end of a pause, or a
+    /// missing success.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let first_check = self.holders.values();
@@ -181,9 +182,15 @@ impl LockRecord {
         // permit over.
         let waits = !self.queue.is_empty() && self.has_room();
         let next_grant = waits.then_some(self.gate.not_before);
+        // A holder is stopped for its replacer when the lock rests no more.
+        let replaced =
+            |lease: &Lease| lease.exit.replaced_by.is_some() && !lease.exit.is_committed();
+        let replaces = !self.has_room() && self.holders.values().any(replaced);
+        let next_stop = replaces.then(|| self.gate.opens_at()).flatten();
         let times = [
             first_check,
             next_grant,
+            next_stop,
             self.gate.mode.pause_end(),
             self.success_due(),
         ];

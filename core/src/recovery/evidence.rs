@@ -192,6 +192,27 @@ impl Evidence {
         }
     }
 
+    /// Applies the registration of the waiter that is to replace the holder:
+    ///
+    /// - If it reported more redrives than the description has, it was redriven, and runs.
+    /// - If it registered after the described end, it was redriven or its request was late. Until the
+    ///   description shows which, no holder is stopped for it.
+    /// - Otherwise the description counts.
+    pub(super) fn register(&mut self, waiter: &Waiter, now: Timestamp) {
+        self.gave_up = waiter.has_given_up(now);
+        let ExecutionObservation::Seen(seen) = self.replacer else {
+            return;
+        };
+        if lags_behind_waiter(&seen, waiter, now) {
+            self.replacer = match seen.redrives < waiter.terms.redrives {
+                true => ExecutionObservation::Seen(ExecutionState::Running.into()),
+                false => {
+                    ExecutionObservation::Hidden("it may have been redriven a moment ago".into())
+                }
+            };
+        }
+    }
+
     /// Applies the content of `hint` if the described states lag behind it.
     ///
     /// The described state of the holder's execution counts if

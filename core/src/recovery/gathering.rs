@@ -13,12 +13,9 @@
 
 use super::{
     Action, CheckAnswer, Evidence, ExecutionObservation, Hint, Ownership, Request, Verdict,
-    WorkObservation, judge, lags_behind_waiter, states, work_requests,
+    WorkObservation, judge, states, work_requests,
 };
-use crate::domain::{
-    ExecutionArn, ExecutionDescription, ExecutionState, HolderId, Lease, LockKey, TaskArn,
-    Timestamp, Waiter, WaiterId,
-};
+use crate::domain::{ExecutionArn, HolderId, Lease, LockKey, TaskArn, Timestamp, Waiter, WaiterId};
 use std::collections::VecDeque;
 
 /// The evidence about one holder while it is gathered.
@@ -38,6 +35,9 @@ pub struct Gathering {
     /// The description of the execution as it was returned. `None` if the evidence for [`Verdict::next`]
     /// is not needed.
     described: Option<ExecutionObservation>,
+    /// The replacer, as its execution was described, with its side item. `None` if the evidence for
+    /// [`Verdict::next`] is not needed.
+    replacer: Option<(ExecutionObservation, Waiter)>,
 }
 
 /// The next step of a [`Gathering`].
@@ -68,6 +68,7 @@ impl Gathering {
             proves: true,
             history_read: false,
             described: None,
+            replacer: None,
         };
         gathering.restart();
         gathering
@@ -103,6 +104,7 @@ impl Gathering {
         ];
         self.history_read = false;
         self.evidence = Evidence::none();
+        self.replacer = None;
         self.evidence.work = WorkObservation::before_requests(&self.lease);
         self.queue = own
             .into_iter()
@@ -133,6 +135,7 @@ impl Gathering {
             lease: self.lease.clone(),
             described: described.unwrap_or(&self.evidence.execution).clone(),
             evidence: self.evidence.clone(),
+            replacer: self.replacer.clone(),
             doubted,
             action: judge(&self.lease, &self.evidence, now),
         };
@@ -200,37 +203,13 @@ impl Gathering {
                 evidence.work = observed;
             }
             CheckAnswer::Ownership(ownership) => evidence.ownership = ownership,
-            CheckAnswer::Waiter(waiter) => {
-                let waiter = waiter.as_ref();
-                evidence.gave_up = waiter.is_some_and(|waiter| waiter.has_given_up(now));
-                if let (ExecutionObservation::Seen(seen), Some(waiter)) =
-                    (&evidence.replacer, waiter)
-                {
-                    evidence.replacer = replacer_of(seen, waiter, now);
-                }
+            CheckAnswer::Waiter(Some(waiter)) => {
+                let seen = evidence.replacer.clone();
+                evidence.register(&waiter, now);
+                // Only the evidence for the next action is judged at another time.
+                self.replacer = self.described.as_ref().map(|_| (seen, waiter));
             }
             _ => {}
         }
-    }
-}
-
-/// Returns the observation of a replacer with the side item `waiter`, whose execution is described as
-/// `seen`:
-///
-/// - If the replacer reported more redrives than the description has, it was redriven, and runs.
-/// - If it registered after the described end, it was redriven or its request was late. Until the
-///   description shows which, no holder is stopped for it.
-/// - Otherwise the description counts.
-fn replacer_of(
-    seen: &ExecutionDescription,
-    waiter: &Waiter,
-    now: Timestamp,
-) -> ExecutionObservation {
-    if !lags_behind_waiter(seen, waiter, now) {
-        return ExecutionObservation::Seen(*seen);
-    }
-    match seen.redrives < waiter.terms.redrives {
-        true => ExecutionObservation::Seen(ExecutionState::Running.into()),
-        false => ExecutionObservation::Hidden("it may have been redriven a moment ago".into()),
     }
 }

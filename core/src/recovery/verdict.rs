@@ -11,7 +11,9 @@ use super::{
     Action, Evidence, ExecutionObservation, LAG_MAX, LIST_LAG, STOP_SETTLES, TaskObservation,
     WorkObservation, judge,
 };
-use crate::domain::{ExecutionDescription, Lease, Timestamp, UNCONFIRMED_MAX, rfc3339};
+use crate::domain::{
+    ExecutionDescription, Lease, RecoveryBasis, Timestamp, UNCONFIRMED_MAX, Waiter, rfc3339,
+};
 
 /// The evidence about a holder, and the action that follows from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub struct Verdict {
     /// The evidence that was judged. It may differ from the description, if an event or the lease shows
     /// a newer state.
     pub evidence: Evidence,
+    /// The waiter that is to replace the holder, with its execution as Step Functions described it, if
+    /// evidence for the next action is gathered too.
+    pub replacer: Option<(ExecutionObservation, Waiter)>,
     /// Whether the description may lag behind a redrive: the described end of the execution is older
     /// than the holder's last sign of life, or shows fewer redrives than the holder reported
     /// ([`lags_behind`](super::lags_behind)).
@@ -73,18 +78,18 @@ impl Verdict {
     /// would act.
     #[must_use]
     pub fn next(&self) -> Option<Next> {
-        self.next_where(None, |_, _| true)
+        self.next_where([], |_, _| true)
     }
 
-    /// Returns the next action for which `acts` holds at the time of the check. `turn` is a time at which
-    /// `acts` may return something else than before.
+    /// Returns the next action for which `acts` holds at the time of the check. At each of `turns`, `acts`
+    /// may return something else than before.
     pub fn next_where(
         &self,
-        turn: Option<Timestamp>,
+        turns: impl IntoIterator<Item = Timestamp>,
         acts: impl Fn(&Action, Timestamp) -> bool,
     ) -> Option<Next> {
         let mut times = self.turning_points();
-        times.extend(turn);
+        times.extend(turns);
         times.retain(|at| *at > self.judged_at);
         times.sort_unstable();
         let later = times.into_iter().map(|at| (self.at(at), at));
@@ -101,6 +106,10 @@ impl Verdict {
             ..self.evidence.clone()
         };
         evidence.doubt(&self.lease, now);
+        if let Some((seen, waiter)) = &self.replacer {
+            evidence.replacer = seen.clone();
+            evidence.register(waiter, now);
+        }
         judge(&self.lease, &evidence, now)
     }
 
@@ -119,6 +128,10 @@ impl Verdict {
             lease.last_sign_of_life().plus(LAG_MAX),
         ];
         times.extend(lease.enforces_limits_at());
+        if let Some((_, waiter)) = &self.replacer {
+            times.push(waiter.since.plus(LAG_MAX));
+            times.extend(waiter.wait_until);
+        }
         times.extend(lease.exit.suspect.map(|at| lease.suspicion_ends(at)));
         times.extend(
             lease
@@ -180,7 +193,7 @@ impl Verdict {
 
     /// Returns how a run ended that had lost its permit and continued without it. Returns `None` while
     /// the run or its work may still be running. Such a run has no lease to renew, so a missing
-    /// heartbeat shows nothing.
+    /// heartbeat and the end of its lease show nothing.
     #[must_use]
     pub fn over(self) -> Option<Over> {
         if self.evidence.execution.is_running() {
@@ -188,9 +201,9 @@ impl Verdict {
         }
         match self.action {
             Action::Recover {
+                basis: RecoveryBasis::Seen,
                 succeeded,
                 evidence,
-                ..
             } => Some(Over {
                 succeeded,
                 evidence,

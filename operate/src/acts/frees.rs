@@ -75,6 +75,12 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
             permits.get()
         );
     }
+    if let Some((holder, why)) = record.why_frozen(now).filter(|_| !record.can_grant(now)) {
+        return format!(
+            "A permit is free, but the next sweep freezes the lock for {holder} within two minutes, because the run {why}. A \
+             frozen lock grants no permit until you type `lockstep resume LOCK --note TEXT`."
+        );
+    }
     match record.holder_to_wait_for(first) {
         Some(holder) => format!(
             "A permit is free, but the first waiter waits for the end of {holder}, an earlier attempt at the same run. \
@@ -91,7 +97,7 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
 /// `holder` does and by when, and what an operator can type.
 fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Timestamp) -> String {
     let next = next_action(record, verdict);
-    let now_due = verdict.action != Action::Leave;
+    let now_due = next.as_ref().is_some_and(|next| next.from <= now);
     let is_stopped = verdict.lease.exit.is_committed();
     let life = verdict.life(now);
     let state = match &life {
@@ -117,7 +123,7 @@ fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Tim
     let keeps = matches!(life, Life::Alive(_)) && verdict.lease.exit.ending.is_none() && !now_due;
     let release = keeps.then(|| "Its release frees the permit.".to_owned());
     let checked = next.map(|next| {
-        let by = rfc3339(latest(&verdict.lease, &next, record.due));
+        let by = rfc3339(latest(record, &verdict.lease, &next));
         match keeps {
             true => format!(
                 "If no further heartbeat arrives, then by {by} Lockstep {}.",

@@ -60,25 +60,30 @@ pub(super) fn view(holder: &HolderId, verdict: &Verdict, now: Timestamp) -> Hold
     view
 }
 
-/// Returns the view of what a check does to the holder next. `due` is the time from which the sweep checks
-/// the lock.
-pub(super) fn next_view(lease: &Lease, next: &Next, due: Option<Timestamp>) -> NextView {
+/// Returns the view of what a check does to the holder of `record` next.
+pub(super) fn next_view(record: &LockRecord, lease: &Lease, next: &Next) -> NextView {
     NextView {
         action: words(&next.action).0,
         from: rfc3339(next.from),
-        by: rfc3339(latest(lease, next, due)),
+        by: rfc3339(latest(record, lease, next)),
         why: why(&next.action).map(str::to_owned),
     }
 }
 
 /// Returns the time by which a sweep has taken the action, if no event and no acquire leads to it earlier.
-pub(super) fn latest(lease: &Lease, next: &Next, due: Option<Timestamp>) -> Timestamp {
-    let swept = match lease.is_checked_by_sweep(next.from) {
+pub(super) fn latest(record: &LockRecord, lease: &Lease, next: &Next) -> Timestamp {
+    let is_checked = match record.gate.is_frozen() {
+        true => lease.is_due_without_limits(next.from),
+        false => lease.is_checked_by_sweep(next.from),
+    };
+    let swept = match is_checked {
         true => next.from,
         false => lease.dead_at(),
     };
     // The sweep takes a lock only `DEAD_AFTER` after it is due.
-    due.map_or(swept, |due| due.plus(DEAD_AFTER).max(swept))
+    record
+        .due
+        .map_or(swept, |due| due.plus(DEAD_AFTER).max(swept))
         .plus(SWEEP_INTERVAL)
 }
 
@@ -142,7 +147,8 @@ pub(super) fn words(action: &Action) -> (&'static str, &'static str) {
 ///   free, and not before the gate opens.
 pub(super) fn next_action(record: &LockRecord, verdict: &Verdict) -> Option<Next> {
     let opens_at = record.gate.opens_at();
-    verdict.next_where(opens_at, |action, at| match action {
+    let turns = opens_at.into_iter().chain(record.gate.mode.pause_end());
+    verdict.next_where(turns, |action, at| match action {
         Action::Freeze { .. } => record.gate.mode.is_open(at),
         Action::Stop {
             commit: Commitment::Stop(StopReason::Replaced),

@@ -88,7 +88,7 @@ where
                     .as_ref()
                     .is_some_and(|usual| usual.is_exceeded(&verdict.lease, now)),
                 next: next_action(&record, verdict)
-                    .map(|next| next_view(&verdict.lease, &next, record.due)),
+                    .map(|next| next_view(&record, &verdict.lease, &next)),
                 ..view(holder, verdict, now)
             })
             .collect(),

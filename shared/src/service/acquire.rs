@@ -152,26 +152,35 @@ impl<P: Ports> Call<'_, P> {
         if self.request.acquire.task_token.is_some() && result.is_ok() {
             return (result, checked);
         }
-        if checked.changed {
-            result = self.execute().await;
-            if run_in_flight(&result).is_none() {
-                return (result, checked);
-            }
-            // A run that lost its permit under `yield` in these checks keeps its run key until its end is
-            // known.
-            let of_run = self.check_holders(&result).await;
-            let freed = checked.freed;
-            checked = Checked { freed, ..of_run };
-            if checked.changed {
-                return (self.execute().await, checked);
-            }
+        if !(checked.changed || checked.waited) {
+            return (result, checked);
         }
-        if checked.waited {
-            // If the repetition times out, the first decision stands.
-            let again = self.time.until(SECOND_DECISION_END, self.execute()).await;
-            result = again.unwrap_or(result);
+        result = self.decide_again(&checked, result).await;
+        // A run that lost its permit under `yield` during these checks keeps its run key until its end is
+        // known.
+        if let Some(run) = run_in_flight(&result).cloned() {
+            let mut of_run = Checked::default();
+            self.settle(&run, 0, &mut of_run).await;
+            result = self.decide_again(&of_run, result).await;
+            checked.unsettled = of_run.unsettled.or(checked.unsettled);
         }
         (result, checked)
+    }
+
+    /// Returns the decision after the checks; `before` is the one that they were made for.
+    async fn decide_again(
+        &self,
+        checked: &Checked,
+        before: Result<Done, ProtocolError>,
+    ) -> Result<Done, ProtocolError> {
+        match (checked.changed, checked.waited) {
+            (true, _) => self.execute().await,
+            (false, true) => {
+                let again = self.time.until(SECOND_DECISION_END, self.execute());
+                again.await.unwrap_or(before)
+            }
+            (false, false) => before,
+        }
     }
 
     async fn execute(&self) -> Result<Done, ProtocolError> {
@@ -247,13 +256,14 @@ impl<P: Ports> Call<'_, P> {
         let mut suspects: Vec<_> = holders
             .iter()
             .filter(|(holder, lease)| is_worth_a_check(holder, lease, terms, now))
-            // A semaphore may have a hundred dead holders. One freed permit is enough for this
-            // caller.
-            .take(CHECKS_MAX)
             .collect();
         // Only a caller with `waitForEnding` retries the error of an unsettled attempt. For any other caller
         // the refusal stands.
-        let retried = |lease| self.request.wait_for_ending && terms.may_be_retry_of(lease);
+        let retried = |lease: &Lease| self.request.wait_for_ending && terms.may_be_retry_of(lease);
+        // A semaphore may have a hundred dead holders. One freed permit is enough for this caller, but the
+        // earlier attempt at its own run is always checked.
+        suspects.sort_by_key(|(_, lease)| !retried(lease));
+        suspects.truncate(CHECKS_MAX);
         let before = suspects.iter().find(|(_, lease)| retried(lease));
         checked.unsettled = before.map(|(holder, _)| holder.clone());
         // The event of the end of an attempt, and its description, may come some moments after the caller's
@@ -264,14 +274,18 @@ impl<P: Ports> Call<'_, P> {
                 self.deps.clock().sleep(RECHECK_AFTER).await;
                 checked.waited = true;
             }
-            let (mut running, mut doubted) = (Vec::new(), None);
+            let mut running: Vec<&(HolderId, Lease)> = Vec::new();
+            let mut doubted = None;
             for suspect @ (holder, lease) in suspects {
                 match self.check(holder, lease).await {
                     // One freed permit is enough: the request is executed again, and the sweep checks the
                     // others.
                     Some(Inspection::Freed(_)) => {
                         checked.freed = Some(holder.clone());
-                        (checked.changed, checked.unsettled) = (true, None);
+                        checked.changed = true;
+                        // The permit may go to a waiter, and the earlier attempt, which was checked first,
+                        // may still have ended.
+                        checked.unsettled = running.first().map(|(holder, _)| holder.clone());
                         return;
                     }
                     Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
@@ -307,21 +321,34 @@ impl<P: Ports> Call<'_, P> {
         // The record was read and has no such lease, so the run continues without its permit, or its end was
         // never recorded. A record that could not be read shows neither.
         if let (None, Ok(_)) = (&lease, &record) {
-            match self.deps.recovery().settle(lock, run).await {
-                Ok(Settled::Recorded) => checked.changed = true,
-                // The run key may be free in a moment. The answer `duplicate` would end a caller's retry
-                // without a run.
-                Ok(Settled::Ending) if self.request.wait_for_ending => {
-                    checked.unsettled = Some(run.holder.clone());
-                }
-                Ok(Settled::Ending | Settled::Not) => {}
-                Err(error) => {
-                    tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
-                }
-            }
+            self.settle(run, RECHECKS, checked).await;
         }
         let holder = lease.map(|lease| (run.holder.clone(), lease));
         holder.into_iter().collect()
+    }
+
+    /// Records the end of a run that continues without its permit, if it has ended. For a caller's retry,
+    /// looks up to `rechecks` times more, because the answer `duplicate` would end the retry without a run.
+    async fn settle(&self, run: &Run, rechecks: usize, checked: &mut Checked) {
+        let lock = &self.request.lock;
+        for check in 0..=rechecks {
+            if check > 0 {
+                self.deps.clock().sleep(RECHECK_AFTER).await;
+                checked.waited = true;
+            }
+            let settled = self.deps.recovery().settle(lock, run).await;
+            if let Err(error) = &settled {
+                tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
+            }
+            checked.changed = matches!(settled, Ok(Settled::Recorded));
+            // The run key may be free in a moment.
+            let doubt = matches!(settled, Ok(Settled::Ending) | Err(_));
+            let retried = self.request.wait_for_ending;
+            checked.unsettled = (doubt && retried).then(|| run.holder.clone());
+            if checked.changed || !retried || matches!(settled, Ok(Settled::Ending)) {
+                return;
+            }
+        }
     }
 
     /// Checks one holder. A failure is logged and returns `None`, because the refusal is an answer without

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::executions::Executions;
 use lockstep_core::domain::{
     AuditNote, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, LockKey,
-    Waiter, WaiterId,
+    Timestamp, Waiter, WaiterId,
 };
 use lockstep_core::recovery::lags_behind_waiter;
 use lockstep_core::store::LockStore;
@@ -31,7 +31,8 @@ impl<P: Ports> Waiters<'_, P> {
     /// Checks at most `most` waiters, and removes those whose execution has ended. Returns whether it has
     /// removed one.
     ///
-    /// If the queue is longer than `most`, calls in different seconds check different waiters.
+    /// If the queue is longer than `most`, calls in different seconds begin at waiters that are spread over
+    /// it, whatever the time between the calls.
     ///
     /// # Errors
     /// When a request to the table failed.
@@ -40,8 +41,7 @@ impl<P: Ports> Waiters<'_, P> {
             return Ok(false);
         };
         let mut ids: Vec<_> = record.queue.keys().collect();
-        let second = usize::try_from(self.deps.now().millis() / 1000).unwrap_or(0);
-        let first = second % ids.len().max(1);
+        let first = first_of(ids.len(), self.deps.now());
         ids.rotate_left(first);
         let mut dropped = false;
         for id in ids.into_iter().take(most) {
@@ -113,4 +113,15 @@ impl<P: Ports> Waiters<'_, P> {
         self.deps.carry_out(self.lock, &drop).await?;
         Ok(())
     }
+}
+
+/// Returns which of `count` waiters a call at `now` checks first. The multiples of the golden ratio are spread
+/// evenly between 0 and 1, and so are the multiples of each of them. A remainder of the second would begin at
+/// the same waiters again if the time between two calls is a multiple of `count`.
+fn first_of(count: usize, now: Timestamp) -> usize {
+    /// The fraction of the golden ratio, in units of 2^-64.
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    let spread = (now.millis() / 1000).wrapping_mul(GOLDEN);
+    let first = (u128::from(spread) * count as u128) >> 64;
+    usize::try_from(first).unwrap_or(0)
 }

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::domain::{
-    LockRecord, Outcome, Renew, Restart, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds,
+    Outcome, Renew, Restart, Run, RunGuard, RunId, RunOutcome, RunWrite, Seconds, Snapshot,
     Timestamp, Transition,
 };
 
@@ -28,11 +28,12 @@ pub(super) const LATE_HEARTBEAT_MAX: Seconds = Seconds::of(15);
 /// A heartbeat within [`LATE_HEARTBEAT_MAX`] after the end counts as sent before the end, unless it reports more
 /// redrives than the lease has. It must not take a released lock again.
 pub(super) fn reinstate(
-    record: &LockRecord,
+    seen: &Snapshot,
     run: &Run,
     renew: &Renew,
     now: Timestamp,
 ) -> Option<Transition> {
+    let record = seen.record.as_ref()?;
     // After a success the work must not run again. The grant of an evicted or replaced run is not
     // reinstated.
     let over = matches!(
@@ -63,8 +64,12 @@ pub(super) fn reinstate(
     let runs = ids.map(|id| {
         let run = open.clone();
         // The entry and the marker lose their end. The guard on the marker fails if another run has
-        // taken the run key since.
-        (RunGuard::EndedUnder(renew.token), RunWrite { id, run })
+        // taken the run key since. The marker may be gone, because its TTL is shorter.
+        let guard = match seen.runs.contains_key(&id) {
+            true => RunGuard::EndedUnder(renew.token),
+            false => RunGuard::NotTaken(now),
+        };
+        (guard, RunWrite { id, run })
     });
     let mut next = record.clone();
     next.due_by(lease.next_check(&next.gate.mode));

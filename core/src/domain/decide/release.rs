@@ -3,7 +3,9 @@
 //! The Retry of the workflow, or `lockstep run`, repeats a release until it gets an answer. So the
 //! repetition of a release whose answer was lost must return the same answer. It must not hand the
 //! permit over again or end the lease of the next holder. The fencing token identifies the grant that is
-//! released.
+//! released. One answer differs: the first release of a run that lost its permit under `yield` is answered
+//! with [`Outcome::Lost`], and its repetition with [`Outcome::Released`], because the history then has the
+//! outcome that the run reported.
 
 use super::builder::TransitionBuilder;
 use crate::domain::history::ended;
@@ -104,7 +106,7 @@ fn late_end(seen: &Snapshot, release: &Release, run: &Run, now: Timestamp) -> Op
         run: run.clone(),
     };
     let mut runs = vec![(RunGuard::EndedAt(release.token, before.at), entry)];
-    runs.extend(late_marker(seen, release, run, runs_on));
+    runs.extend(late_marker(seen, release, run, now, runs_on));
     let record = seen.record.as_ref();
     let is_newest = |record: &LockRecord| record.last_token == release.token && lease.is_some();
     let released = record.is_some_and(is_newest) && !runs_on;
@@ -135,14 +137,17 @@ fn late_marker(
     seen: &Snapshot,
     release: &Release,
     run: Run,
+    now: Timestamp,
     runs_on: bool,
 ) -> Option<(RunGuard, RunWrite)> {
     let id = RunId::Key(run.run_key.clone()?);
     let marker = seen.runs.get(&id);
     let open = marker.map_or(runs_on, |marker| marker.end.is_none());
-    let guard = match open {
-        true => RunGuard::OpenFor(release.token),
-        false => RunGuard::EndedUnder(release.token),
+    let guard = match (open, marker) {
+        (true, _) => RunGuard::OpenFor(release.token),
+        (false, Some(_)) => RunGuard::EndedUnder(release.token),
+        // Its TTL has removed the marker before the entry in the history.
+        (false, None) => RunGuard::NotTaken(now),
     };
     let run = Run {
         task: None,

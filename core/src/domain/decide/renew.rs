@@ -182,7 +182,7 @@ fn without_lease(seen: &Snapshot, renew: &Renew, now: Timestamp) -> Result<Trans
     if may_run_on {
         return Ok(Transition::unchanged(Outcome::Ended));
     }
-    let back = run.and_then(|run| reinstate(seen.record.as_ref()?, run, renew, now));
+    let back = run.and_then(|run| reinstate(seen, run, renew, now));
     back.ok_or_else(|| lost(seen, renew))
 }
 

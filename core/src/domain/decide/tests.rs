@@ -1,10 +1,10 @@
 //! One test for each rule of the decisions.
-
 mod admission;
 mod clear;
 mod expectation;
 mod grants;
 mod guards;
+mod key_expired;
 mod keys;
 mod late;
 mod operator;

@@ -21,6 +21,7 @@ fn verdict(lease: &Lease, evidence: Evidence, second: u32) -> Verdict {
         described,
         action: judge(lease, &judged, after(second)),
         evidence: judged,
+        replacer: None,
         doubted,
     }
 }
