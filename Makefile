@@ -32,7 +32,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help docs checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary figures test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
+        binary figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -173,6 +173,13 @@ schemas: ## write the JSON Schemas and those of the agent's API from the types
 	$(BUILT)/examples/schemas
 	UPDATE_SNAPSHOTS=1 $(TESTS) --bin lockstep openapi
 
+golden: export LOCKSTEP_GOLDEN = accept
+golden: ## write tests/golden of the version in Cargo.toml: what it sends, answers and stores, for later versions to replay
+	$(TESTS) --lib --bins -- is_kept means_what_it_did
+	$(TESTS) --test simulation -- are_kept is_kept
+	$(TESTS) --test contract -- are_kept
+	$(TESTS) --test contract digests
+
 clean: down ## stop the stack and remove what was built
 	cargo clean
 
@@ -200,6 +207,11 @@ worlds: ## [30 min] the simulation of 100,000 worlds, from an optimised build; L
 
 storm: deployable ## [5 min a seed] sixty batches under outages of the table, and other tests of minutes
 	tests/checks/with-stack --deploy sh -c '$(TESTS) --test e2e -- --ignored --skip soak --test-threads=1 --nocapture && $(TESTS) --test cli stops::left -- --ignored --test-threads=1'
+
+upgrade: deployable ## [4 min, after a build of FROM] upgrade a local stack from the version FROM=<commit> and roll it back, with RUNS=200 in flight and QUEUE=50 waiting
+	@test -n "$(FROM)" || { echo "make upgrade: FROM is missing: a commit, tag or branch" >&2; exit 2; }
+	$(LAMBDA) --bin upgrade
+	tests/upgrade/prove $(FROM) $(if $(BREAK),--break $(BREAK))
 
 soak: functions ## [5 min a seed] hundreds of runs while everything fails at random; LOCKSTEP_SEED and LOCKSTEP_RUNS
 	tests/checks/with-stack --deploy $(TESTS) --test e2e soak -- --ignored --test-threads=1 --nocapture

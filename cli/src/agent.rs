@@ -10,6 +10,8 @@
 
 mod command;
 mod error;
+#[cfg(test)]
+mod golden;
 mod host_guard;
 mod job;
 mod listen;

@@ -41,6 +41,7 @@ fn extend(definition: &mut Value, functions: &[&str]) -> usize {
             .sum::<usize>()
 }
 
+/// Creates exclusive-run as the next version has it, whose heartbeats and releases have one field more.
 async fn of_the_next_version(stack: &Stack) -> String {
     let functions =
         ["HeartbeatFunctionArn", "ReleaseLockFunctionArn"].map(|name| stack.output(name));
@@ -69,4 +70,53 @@ async fn a_batch_outlives_a_rollback_of_the_heartbeat_and_the_release_function()
     assert!(stack.wait(&next, 60).await.ran(), "the release lets it in");
     assert_eq!(stack.outcomes(&lock).await, ["succeeded", "succeeded"]);
     stack.judge(&lock, &Expected::permits(1)).await;
+}
+
+#[tokio::test]
+async fn a_run_that_waits_under_a_later_definition_keeps_its_place() {
+    let (stack, lock) = (stack().await, unique("rollback-waits"));
+    let machine = of_the_next_version(&stack).await;
+    let input = stack.batch_input(&lock).short_lease();
+    let first = stack.start(&input.clone().seconds(6.0)).await;
+    stack.wait_for(&lock, Event::Start, 1, 60).await;
+
+    let later = stack
+        .start_machine(&machine, input.clone().queued().seconds(1.0).json())
+        .await;
+    stack.wait_waiting(&lock, 1, 20).await;
+    let last = in_queue(&stack, &input.seconds(0.2), 2).await;
+
+    for arn in [&first, &later, &last] {
+        assert!(stack.wait(arn, 60).await.ran(), "{arn}");
+    }
+    let containers = stack.judge(&lock, &Expected::permits(1)).await;
+    let holders: Vec<_> = containers.iter().map(|one| &one.holder).collect();
+    assert_eq!(holders, [&first, &later, &last]);
+}
+
+#[tokio::test]
+async fn a_waiting_run_whose_request_is_refused_fails_before_its_work() {
+    let (stack, lock) = (stack().await, unique("rollback-refused"));
+    let acquire = stack.output("AcquireLockFunctionArn");
+    let machine = stack.changed_machine(|definition| {
+        let changed = extend(&mut definition["States"]["Wait For Turn"], &[acquire]);
+        assert_eq!(changed, 1, "one request that waits");
+    });
+    let machine = machine.await;
+    let input = stack.batch_input(&lock).queued();
+    let first = stack.start(&input.clone().seconds(5.0)).await;
+    stack.wait_for(&lock, Event::Start, 1, 60).await;
+
+    let refused = stack
+        .start_machine(&machine, input.clone().seconds(0.2).json())
+        .await;
+    let refused = stack.wait(&refused, 60).await;
+
+    assert_eq!(refused.status, "FAILED", "{refused:?}");
+    assert_eq!(refused.error, "Lockstep.InvalidRequest", "{refused:?}");
+    assert!(refused.cause.contains("ofTheNextVersion"), "{refused:?}");
+    assert_eq!(stack.waiting(&lock).await, 0);
+    assert!(stack.wait(&first, 60).await.ran());
+    let containers = stack.judge(&lock, &Expected::permits(1)).await;
+    assert_eq!(containers.len(), 1, "{containers:?}");
 }

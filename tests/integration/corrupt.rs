@@ -4,7 +4,7 @@ mod runs;
 mod scene;
 mod waiters;
 
-use crate::fixture::{Ask, holder, release_tick, renew, wait};
+use crate::fixture::{Ask, holder, wait};
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep::domain::Permits;
 use scene::{Scene, damages, number, text, to};
@@ -83,27 +83,6 @@ async fn a_record_that_breaks_a_rule_of_all_records_is_reported() {
     let shown = error.to_string();
     assert!(shown.contains("a token is above lastToken"), "{shown}");
     assert_eq!(scene.item(RECORD).await, damaged);
-}
-
-#[tokio::test]
-async fn attributes_of_a_newer_version_are_kept() {
-    let scene = Scene::new("newer", 1).await;
-    let record = scene.item(RECORD).await;
-    let a = holder("a");
-    let extra = to(&["sponsor"], text("ops")).done_to(&record);
-    let in_lease = ["holders", a.as_str(), "mood"];
-    let extra = to(&in_lease, number("40")).done_to(&extra);
-    scene.put(&extra).await;
-
-    scene.fixture.done(renew("a", scene.token)).await;
-    let renewed = scene.item(RECORD).await;
-    scene.fixture.done(release_tick("a", scene.token)).await;
-
-    let lease = renewed["holders"].as_m().unwrap()[a.as_str()]
-        .as_m()
-        .unwrap();
-    assert_eq!(lease["mood"], number("40"));
-    assert_eq!(scene.item(RECORD).await["sponsor"], text("ops"));
 }
 
 #[tokio::test]

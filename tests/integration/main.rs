@@ -17,4 +17,5 @@ mod restored;
 mod service_task;
 mod storm;
 mod too_large;
+mod unknown;
 mod wire_faults;

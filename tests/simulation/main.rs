@@ -24,6 +24,7 @@ mod definition;
 mod engine;
 mod engine_rules;
 mod functions;
+mod golden;
 mod invoke;
 mod operator;
 mod pairs;

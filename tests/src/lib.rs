@@ -2,6 +2,7 @@
 
 pub mod figures;
 pub mod generate;
+pub mod golden;
 pub mod history;
 pub mod scenes;
 pub mod schedules;

@@ -18,7 +18,7 @@ const SCHEMAS: &str = "  # From the types of the agent: make schemas\n  schemas:
 
 /// Returns the schemas of all bodies, by name. The schema of a request has what may be sent, the schema of a
 /// response what is sent.
-fn schemas() -> Map<String, Value> {
+pub(super) fn schemas() -> Map<String, Value> {
     let mut requests = generator(SchemaSettings::draft2020_12().for_deserialize());
     requests.subschema_for::<BeginRequest>();
     requests.subschema_for::<BeatRequest>();
@@ -40,6 +40,20 @@ fn schemas() -> Map<String, Value> {
     }
     all.sort_keys();
     all
+}
+
+/// Returns the method and the path of each route.
+pub(super) fn routes() -> Vec<String> {
+    let lines = ROUTES
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(".route(\""));
+    let parts = lines.filter_map(|line| line.split_once('"'));
+    let all = parts.flat_map(|(path, handlers)| {
+        let methods = ["get", "post"].into_iter();
+        let known = methods.filter(move |method| handlers.contains(&format!("{method}(")));
+        known.map(move |method| format!("{method} {path}"))
+    });
+    all.collect()
 }
 
 fn generator(settings: SchemaSettings) -> SchemaGenerator {

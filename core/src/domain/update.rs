@@ -35,8 +35,11 @@ pub enum Assign {
     LastFailure(Option<Timestamp>),
     /// How often a run is expected to succeed.
     Expectation(Option<Expectation>),
-    /// The holder's lease, new or replaced.
+    /// The lease of a new grant.
     PutLease(HolderId, Lease),
+    /// The lease of a grant, as it was and as it is now. Only what differs is written, so that the lease keeps
+    /// what a later version has added to it.
+    ChangeLease(HolderId, Box<[Lease; 2]>),
     /// Renews the holder's lease at this time: the lease ends its length later, or the length of the new
     /// pace later. A new task token replaces that of the heartbeat state.
     ExtendLease(HolderId, Timestamp, Option<TaskToken>, Option<Pace>),
@@ -125,7 +128,14 @@ impl Update {
             .holders
             .iter()
             .filter(|(holder, lease)| old.holders.get(holder) != Some(lease));
-        assigns.extend(put.map(|(h, lease)| Assign::PutLease(h.clone(), lease.clone())));
+        assigns.extend(put.map(|(holder, lease)| {
+            let before = old.holders.get(holder);
+            let (holder, lease) = (holder.clone(), lease.clone());
+            match before.filter(|before| before.token == lease.token) {
+                Some(before) => Assign::ChangeLease(holder, Box::new([before.clone(), lease])),
+                None => Assign::PutLease(holder, lease),
+            }
+        }));
         Self::Assign(assigns)
     }
 
@@ -162,6 +172,10 @@ impl Assign {
             Self::LastFailure(time) => record.last_failure = *time,
             Self::Expectation(expectation) => record.expectation = *expectation,
             Self::PutLease(holder, lease) => {
+                record.holders.insert(holder.clone(), lease.clone());
+            }
+            Self::ChangeLease(holder, leases) => {
+                let [_, lease] = &**leases;
                 record.holders.insert(holder.clone(), lease.clone());
             }
             Self::ExtendLease(holder, now, beat, pace) => {

@@ -14,6 +14,7 @@ pub mod results;
 pub mod stack;
 pub mod timeline;
 pub mod units;
+pub mod upgrade;
 pub mod wire;
 
 /// Returns the root of the checkout.

@@ -5,14 +5,9 @@
 use super::play::{Play, granted, of_workflow};
 use crate::asl::Call;
 use crate::functions::Function;
-use lockstep::config::variable;
+use lockstep_tests::golden;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
-/// The file of all requests that a version has sent.
-const FILE: &str = "contract/golden_requests.jsonl";
 
 /// Returns terms that name each option of a lock.
 fn all_options() -> Value {
@@ -76,22 +71,9 @@ fn kept(call: &Call) -> Option<String> {
 
 #[test]
 fn each_request_of_the_definitions_is_kept_for_later_versions() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
-    let text = fs::read_to_string(&path).expect("the requests can be read");
-    let known: BTreeSet<_> = text.lines().map(str::to_owned).collect();
     let calls = plays().into_iter().flat_map(|play| play.play().calls);
     let sent: BTreeSet<_> = calls.filter_map(|call| kept(&call)).collect();
 
-    let new: Vec<_> = sent.difference(&known).cloned().collect();
-
-    if variable("LOCKSTEP_GOLDEN").is_some_and(|word| word == "accept") {
-        let all: Vec<_> = text.lines().map(str::to_owned).chain(new).collect();
-        fs::write(&path, all.join("\n") + "\n").expect("the requests can be written");
-        return;
-    }
     assert!(sent.len() >= 10, "{sent:#?}");
-    assert!(
-        new.is_empty(),
-        "LOCKSTEP_GOLDEN=accept keeps them: {new:#?}"
-    );
+    golden::current().keep_lines("requests.jsonl", sent);
 }

@@ -3,9 +3,10 @@ import argparse
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 from . import deploy, install, probe, services
-from .settings import STATE, Problem, read_env
+from .settings import ROOT, STATE, Problem, read_env
 
 DESCRIPTION = """Runs everything that Lockstep needs of AWS on this machine: AWS's DynamoDB Local, real containers,
 and an emulator of Lambda, Step Functions, ECS, EventBridge Scheduler and CloudFormation. The known
@@ -42,6 +43,8 @@ def parse():
     put = commands.add_parser("deploy", help="deploy infra/template.yaml and the fixture with sam, and write outputs.json")
     put.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE",
                      help="a parameter of infra/template.yaml")
+    put.add_argument("--version", type=Path, default=ROOT, metavar="FOLDER",
+                     help="a version that tests/upgrade/build has built (default: this one)")
     probes = commands.add_parser("probe", help="test that the corrections make the emulator behave like AWS")
     probes.add_argument("--stock", action="store_true",
                         help="run the probes on an emulator without corrections, and tell which corrections it no longer needs")
@@ -69,7 +72,7 @@ def main():
         follow = ["-F"] if options.follow else []
         return subprocess.run(["tail", *follow, "-n", str(options.lines), STATE / f"{options.part}.log"]).returncode
     elif options.command == "deploy":
-        deploy.run([pair.split("=", 1) for pair in options.parameter])
+        deploy.run([pair.split("=", 1) for pair in options.parameter], options.version.resolve())
     elif options.command == "probe":
         return probe.run(options.stock, options.names)
     elif options.command == "undefined":

@@ -13,8 +13,9 @@ print(json.dumps({o["OutputKey"]: o["OutputValue"] for o in stack.get("Outputs",
 """
 
 
-def run(parameters=()):
-    template = ROOT / "infra" / "template.yaml"
+def run(parameters=(), version=ROOT):
+    """`version` is the folder of a built version of Lockstep. What is beside its stack is always this version's."""
+    template = version / "infra" / "template.yaml"
     if not template.exists():
         raise Problem(f"deploy: {template} does not exist")
     outputs = {}

@@ -164,12 +164,20 @@ impl Parts<'_> {
             Assign::LastFailure(time) => self.time(e, item::LAST_FAILURE, *time),
             Assign::Expectation(expectation) => {
                 for (name, value) in item::expectation_values(expectation.as_ref()) {
-                    self.value(e, name, value);
+                    self.value(e, &[name], value);
                 }
             }
             Assign::PutLease(holder, lease) => {
                 let value = e.value(item::lease_value(lease));
                 self.put(e, &["holders", holder.as_str()], &value);
+            }
+            Assign::ChangeLease(holder, leases) => {
+                let [before, after] = leases.each_ref().map(item::lease_values);
+                for ((name, before), (_, after)) in before.into_iter().zip(after) {
+                    if before != after {
+                        self.value(e, &["holders", holder.as_str(), name], after);
+                    }
+                }
             }
             Assign::ExtendLease(holder, now, beat, pace) => {
                 self.extend_lease(e, holder, *now, beat.as_ref(), *pace);
@@ -276,14 +284,18 @@ impl Parts<'_> {
     }
 
     fn time(&mut self, e: &mut Expression, attribute: &str, time: Option<Timestamp>) {
-        self.value(e, attribute, time.map(|time| item::number(time.millis())));
+        self.value(
+            e,
+            &[attribute],
+            time.map(|time| item::number(time.millis())),
+        );
     }
 
     /// Sets the attribute to `value`, or removes it.
-    fn value(&mut self, e: &mut Expression, attribute: &str, value: Option<AttributeValue>) {
+    fn value(&mut self, e: &mut Expression, path: &[&str], value: Option<AttributeValue>) {
         match value.map(|value| e.value(value)) {
-            Some(value) => self.put(e, &[attribute], &value),
-            None => self.remove.push(e.path(&[attribute])),
+            Some(value) => self.put(e, path, &value),
+            None => self.remove.push(e.path(path)),
         }
     }
 

@@ -11,7 +11,7 @@ use lockstep_core::domain::Mode;
 use lockstep_core::store::StoreError;
 
 /// The partition key of the item. No lock can have this name.
-const PARTITION: &str = "#new-locks";
+pub(super) const PARTITION: &str = "#new-locks";
 
 /// The sort key of the item.
 const SORT: &str = "gate";
@@ -64,7 +64,7 @@ fn key() -> Attributes {
         .into()
 }
 
-fn item_of(mode: &Mode) -> Attributes {
+pub(super) fn item_of(mode: &Mode) -> Attributes {
     let (word, note) = item::mode_words(mode);
     let until = mode.pause_end().map(|end| number(end.millis()));
     let given = [("note", note.map(text)), (PAUSED_UNTIL, until)];
@@ -79,7 +79,7 @@ fn item_of(mode: &Mode) -> Attributes {
         .collect()
 }
 
-fn mode_in(item: &Attributes) -> Result<Mode, StoreError> {
+pub(super) fn mode_in(item: &Attributes) -> Result<Mode, StoreError> {
     let name = format!("{PARTITION}/{SORT}");
     let reader = Reader::new(&name, item);
     decode::check_schema(&reader)?;

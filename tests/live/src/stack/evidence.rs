@@ -13,6 +13,11 @@ impl Stack {
             tasks.iter().all(|task| task["lastStatus"] == "STOPPED")
         };
         until(&what, seconds, stopped).await;
+        self.containers_now(lock).await
+    }
+
+    /// Returns the containers that were started under `lock`, as they are seen now.
+    pub async fn containers_now(&self, lock: &str) -> Vec<Container> {
         let (tasks, records) = (self.tasks(lock).await, self.records(lock).await);
         let containers = tasks.iter().filter_map(|task| container(task, &records));
         let mut containers: Vec<_> = containers.filter(|one| one.lock == lock).collect();
@@ -34,7 +39,7 @@ impl Stack {
     }
 }
 
-/// Returns the container of a task that has stopped; `None` if it never ran.
+/// Returns the container of a task; `None` if it has not run yet, or never ran.
 fn container(task: &Value, records: &[Record]) -> Option<Container> {
     let arn = task["taskArn"].as_str()?;
     let id = arn.rsplit('/').next()?.to_owned();
