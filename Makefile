@@ -32,7 +32,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help docs checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
+        binary release release-twice release-proved version figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -162,7 +162,7 @@ package: build ## one zip for each function under target/lambda, with its size, 
 	@$(if $(filter $(ARCH),$(ARCHITECTURE)),benches/guard zips,ls -l $(FUNCTIONS:%=target/lambda/%/bootstrap.zip))
 
 stackset: package ## infra/template.yaml after the SAM transform, with the zips beside it, for StackSets: docs/landing-zones/stacksets.md
-	@"$(dir $(realpath $(TOOLS)/sam))python" infra/transformed
+	@"$(dir $(realpath $(TOOLS)/sam))python" infra/transformed target/stackset $(ARCHITECTURE)
 
 binary: ## the static `lockstep` command as it is shipped, with its size
 	$(STATIC) cargo build --quiet -p lockstep-cli --target $(TARGET) --release
@@ -255,6 +255,19 @@ audit-scale: deployable ## [4 min] `lockstep audit` of 200 state machines with 1
 bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second, simulated, into docs/scale.md and benches/scale.md
 	benches/scale
 	benches/scale --write
+
+version: ## write a version into every place that has it: VERSION=1.2.3
+	release/version "$(VERSION)"
+
+# Empty variables are as those that are not there.
+release: tools ## [1 h] all artefacts into dist/, from a clean tree: VERSION=1.2.3; KEY, REPOSITORY, TARGETS: docs/release.md
+	release/build "$(VERSION)" $(if $(KEY),--key "$(KEY)") $(if $(TARGETS),--targets "$(TARGETS)")
+
+release-twice: tools ## [2 h] a release in two folders; are the hashes the same? TARGETS takes a part
+	release/twice $(TARGETS)
+
+release-proved: tools ## [1 min] deploy, load, install and run what is in dist/, on the local stack
+	tests/checks/with-stack tests/release/prove
 
 verify-aws: tools ## does your AWS account behave as Lockstep counts on? CONFIRM=yes runs it, SUBNETS=subnet-... with tasks
 	@tests/aws/verify $(if $(filter yes,$(CONFIRM)),--confirm) $(if $(SUBNETS),--subnets $(SUBNETS)) \

@@ -26,7 +26,7 @@ def cdk(*arguments, folder=CDK):
     return done.stdout
 
 
-def deploy(folder):
+def bootstrap(folder):
     # Runs in a folder without cdk.json, so that the CDK synthesizes no app.
     template = yaml.safe_load(cdk("bootstrap", "--show-template", folder=folder))
     # The policy denies requests without TLS, and the emulator has no TLS.
@@ -34,6 +34,10 @@ def deploy(folder):
     path = Path(folder) / "bootstrap.json"
     path.write_text(json.dumps(template, default=str))
     cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--template", str(path), folder=folder)
+
+
+def deploy(folder):
+    bootstrap(folder)
     update(folder)
 
 

@@ -18,7 +18,7 @@ from stackctl import deploy
 from stackctl.settings import FIXTURE_CLUSTER, FIXTURE_FAMILY, REGION, ROOT
 
 BY_SAM, TRANSFORMED, TEAM = "lockstep-ruled", "lockstep-stackset", "lockstep-ruled-team"
-CODE = "lockstep-code"
+CODE, PREFIX = "lockstep-code", "releases/lockstep/"
 OUT = ROOT / "target" / "stackset"
 KEY, WORKFLOW_KEY, FOREIGN_KEY = (arn("kms", f"key/11112222-3333-4444-5555-66667777888{end}") for end in range(3))
 
@@ -41,9 +41,9 @@ def transformed(parameters):
     bucket = f"{CODE}-{REGION}"
     client("s3").create_bucket(Bucket=bucket)
     for path in (OUT / "code").rglob("*.zip"):
-        client("s3").put_object(Bucket=bucket, Key=str(path.relative_to(OUT / "code")), Body=path.read_bytes())
+        client("s3").put_object(Bucket=bucket, Key=f"{PREFIX}{path.name}", Body=path.read_bytes())
     before, stacks.CAPABILITIES = stacks.CAPABILITIES, ["CAPABILITY_IAM"]
-    stacks.create(TRANSFORMED, (OUT / "template.json").read_text(), CodeBucket=CODE, **parameters)
+    stacks.create(TRANSFORMED, (OUT / "template.json").read_text(), CodeBucket=CODE, CodePrefix=PREFIX, **parameters)
     stacks.CAPABILITIES = before
 
 

@@ -17,7 +17,7 @@ use crate::value::Value;
 use std::collections::BTreeSet;
 
 /// The definition of exclusive-run. Its states between the request and the work are the guard.
-const EXCLUSIVE_RUN: &str = include_str!("../../statemachines/exclusive-run.asl.json");
+const EXCLUSIVE_RUN: &str = include_str!("exclusive-run.asl.json");
 /// The state of exclusive-run that the guard begins with.
 const FIRST: &str = "Acquire Lock";
 /// The state of exclusive-run that holds the lock around its first branch.

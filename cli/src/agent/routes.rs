@@ -30,7 +30,7 @@ const BODY_MAX: usize = 16 * 1024;
 /// Longest time in which a client may send the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The description of the API.
-const OPENAPI: &str = include_str!("../../../docs/agent.openapi.yaml");
+const OPENAPI: &str = include_str!("agent.openapi.yaml");
 
 type HandlerResult = Result<axum::response::Response, ApiError>;
 

@@ -24,7 +24,8 @@ export interface FunctionOptions {
 }
 
 export interface CommonFunctionOptions {
-  readonly functionsPath: string;
+  /** The prop; by default the functions that a released package has, one folder for each architecture. */
+  readonly functionsPath?: string;
   readonly architecture: lambda.Architecture;
   readonly logLevel: string;
   readonly logRetention: logs.RetentionDays;
@@ -33,15 +34,21 @@ export interface CommonFunctionOptions {
   readonly organisation: Organisation;
 }
 
+/** Folder that `make release` fills. It is not there in a checkout. */
+const RELEASED = path.join(__dirname, '..', 'functions');
+
 /** Returns the code that cargo lambda built: a zip, or a folder with the executable. */
-function code(scope: Construct, functionsPath: string, name: string): lambda.Code {
-  const folder = path.join(functionsPath, name);
+function code(scope: Construct, { functionsPath, architecture }: CommonFunctionOptions, name: string): lambda.Code {
+  const folder = path.join(functionsPath ?? path.join(RELEASED, architecture.name), name);
   const zip = path.join(folder, 'bootstrap.zip');
   if (fs.existsSync(zip)) {
     return lambda.Code.fromAsset(zip);
   }
   if (fs.existsSync(path.join(folder, 'bootstrap'))) {
     return lambda.Code.fromAsset(folder);
+  }
+  if (functionsPath === undefined) {
+    throw badProp(scope, 'functionsPath', functionsPath, `be given: this package has no functions for ${architecture.name}`);
   }
   throw badProp(scope, 'functionsPath', functionsPath, `have ${name}/bootstrap.zip or ${name}/bootstrap, from cargo lambda build`);
 }
@@ -69,7 +76,7 @@ export function addFunction(scope: Construct, common: CommonFunctionOptions, own
     ...common.organisation.network,
     environmentEncryption: common.organisation.key,
     description: own.description,
-    code: code(scope, common.functionsPath, own.folder ?? own.name),
+    code: code(scope, common, own.folder ?? own.name),
     runtime: lambda.Runtime.PROVIDED_AL2023,
     handler: 'bootstrap',
     architecture: common.architecture,

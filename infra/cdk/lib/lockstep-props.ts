@@ -27,11 +27,13 @@ export interface LockstepProps {
   /**
    * Folder that `cargo lambda build` writes, usually `target/lambda`. It has `acquire-lock/bootstrap.zip` or
    * `acquire-lock/bootstrap`, and the same for the other functions. A relative path starts at the working directory of the app.
+   *
+   * @default - the functions of this package for `architecture`. A release has them; a package that was packed from a checkout has none
    */
-  readonly functionsPath: string;
+  readonly functionsPath?: string;
 
   /**
-   * Processor of the functions. It must be the one that they were built for.
+   * Processor of the functions. With `functionsPath`, it must be the one that they were built for.
    *
    * @default lambda.Architecture.ARM_64
    */

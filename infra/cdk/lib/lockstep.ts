@@ -1,3 +1,5 @@
+import * as fs from 'fs';
+import * as path from 'path';
 import { CfnOutput, Duration, Stack, Token } from 'aws-cdk-lib';
 import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
@@ -22,7 +24,7 @@ import { addReaperTriggers } from './reaper-triggers';
 import { Statements } from './statements';
 
 /** The version of the constructs, of infra/template.yaml and of the functions. */
-const VERSION = '0.1.0';
+const VERSION: string = JSON.parse(fs.readFileSync(path.join(__dirname, '..', 'package.json'), 'utf8')).version;
 
 /**
  * Lockstep: the lock table, the seven functions, the triggers of the reaper, and a shared exclusive-run for the work that the
@@ -81,7 +83,7 @@ export class Lockstep extends Construct {
   private readonly props: LockstepProps;
   private readonly prefix: string;
 
-  constructor(scope: Construct, id: string, props: LockstepProps) {
+  constructor(scope: Construct, id: string, props: LockstepProps = {}) {
     super(scope, id);
     checkProps(this, props);
     checkOrganisation(this, props);

@@ -12,6 +12,7 @@ import { lockstepIn, newStack } from './stacks';
 
 const LOCKSTEP: [Partial<LockstepProps>, string][] = [
   [{ functionsPath: '/nowhere' }, 'prop functionsPath is "/nowhere", but must have acquire-lock/bootstrap.zip or acquire-lock/bootstrap, from cargo lambda build'],
+  [{ functionsPath: undefined }, 'prop functionsPath is missing, but must be given: this package has no functions for arm64'],
   [{ runRetention: Duration.hours(36) }, 'prop runRetention is 1 day 12 hours, but must be whole days from 1 to 365'],
   [{ runRetention: Duration.days(366) }, 'prop runRetention is 366 days, but must be whole days from 1 to 365'],
   [{ runKeyRetention: Duration.days(366) }, 'prop runKeyRetention is 366 days, but must be whole days from 1 to 365'],

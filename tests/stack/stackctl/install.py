@@ -11,6 +11,7 @@ import time
 from .settings import CACHE, NODE_DIR, REQUIREMENTS, TOOLS_BIN, TOOLS_VENV, Problem, say
 
 TOOL_COMMANDS = ("sam", "cargo-lambda", "cfn-lint", "statelint")
+WORKFLOW_COMMANDS = ("check-jsonschema", "zizmor")
 
 
 def run():
@@ -20,7 +21,7 @@ def run():
     with open(CACHE / "install.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         # apt, npm and pip wait for the network most of the time, so they run in parallel.
-        parts = [install_emulator, install_tools, install_faults, install_node, install_system]
+        parts = [install_emulator, install_tools, install_faults, install_workflows, install_node, install_system]
         with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
             for part in [pool.submit(part) for part in parts]:
                 part.result()
@@ -29,7 +30,7 @@ def run():
 
 
 def installed():
-    return all((CACHE / "stamps" / name).exists() for name in ("emulator", "tools", "faults", "node"))
+    return all((CACHE / "stamps" / name).exists() for name in ("emulator", "tools", "faults", "workflows", "node"))
 
 
 def check_prerequisites():
@@ -65,6 +66,11 @@ def install_tools():
 def install_faults():
     """Installs the proxy of the integration level, which lets AWS calls fail on purpose."""
     install_venv("faults", REQUIREMENTS / "faults.txt")
+
+
+def install_workflows():
+    """What checks .github/workflows. check-jsonschema needs a newer click than the SAM CLI allows."""
+    install_venv("workflows", REQUIREMENTS / "workflows.txt")
 
 
 def install_venv(name, requirements):
@@ -146,6 +152,7 @@ def link_tools():
     """Links the tools in one folder for PATH. The folders of the venvs would hide the user's Python."""
     TOOLS_BIN.mkdir(exist_ok=True)
     targets = {name: TOOLS_VENV / "bin" / name for name in TOOL_COMMANDS}
+    targets.update({name: CACHE / "workflows" / "bin" / name for name in WORKFLOW_COMMANDS})
     targets["microburst"] = CACHE / "faults" / "bin" / "microburst"
     targets["asl-validator"] = NODE_DIR / "node_modules" / ".bin" / "asl-validator"
     for name, target in targets.items():

@@ -18,7 +18,7 @@ fn expire(scene: &mut Scene) {
 }
 
 #[test]
-fn a_redriven_run_gets_its_grant_back_after_the_marker_of_its_key_is_gone() {
+fn a_redriven_run_gets_its_grant_back_without_the_marker_of_its_key() {
     let (mut scene, token) = ticking_under(StalePolicy::Terminate);
     scene.recover("a", RecoveryBasis::Seen, 5).unwrap();
     expire(&mut scene);

@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""What of a release can be wrong without a build: refusals, archives, the image, the template, bills and sums."""
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import unittest
+import unittest.mock
+import zipfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "release"))
+
+from lib import archives, bills, context, notices, oci, sam, versions  # noqa: E402
+
+VERSION = context.version()
+LATER = 1_800_000_000
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+
+class Repository(Folder):
+    """A repository with the scripts of a release and with what they read, and nothing that they could build."""
+
+    def setUp(self):
+        super().setUp()
+        for name in {name for name, *_ in versions.PLACES} | {".gitignore"}:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes((ROOT / name).read_bytes())
+        for path in (ROOT / "release").rglob("*"):
+            if path.is_file() and path.suffix != ".pyc":
+                copy = self.folder / path.relative_to(ROOT)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(path.read_bytes())
+                copy.chmod(path.stat().st_mode)
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "all")
+
+    def git(self, *words):
+        subprocess.run(["git", "-c", "user.name=test", "-c", "user.email=test", *words], cwd=self.folder, check=True)
+
+
+class Refusals(Repository):
+    def refused(self, expected, *words, **environment):
+        done = subprocess.run([self.folder / "release" / "build", *words], capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, **environment})
+        self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+        self.assertIn(expected, done.stderr)
+        self.assertEqual("", done.stdout)
+        self.assertFalse((self.folder / "dist").exists())
+
+    def test_a_version_that_is_not_in_cargo_toml_is_refused(self):
+        self.refused(f"VERSION is 9.9.9, but Cargo.toml has {VERSION}", "9.9.9")
+        self.refused("VERSION is 'v1', but must be a semantic version", "v1")
+
+    def test_one_place_with_another_version_is_refused(self):
+        package = self.folder / "infra" / "cdk" / "package.json"
+        package.write_text(package.read_text().replace(f'"version": "{VERSION}"', '"version": "9.9.9"'))
+        self.git("commit", "--all", "--quiet", "--message", "another version")
+        self.refused(f"infra/cdk/package.json has 9.9.9, not {VERSION}", VERSION)
+
+    def test_a_change_that_is_not_committed_is_refused(self):
+        (self.folder / "left-over").write_text("")
+        self.refused("the tree has 1 changes that are not committed, the first one: ?? left-over", VERSION)
+
+    def test_a_key_that_cannot_be_read_is_refused(self):
+        key = self.folder.parent / f"{self.folder.name}-key"
+        self.refused(f"KEY is {key}, but must be a private key", VERSION, "--key", str(key))
+        self.addCleanup(lambda: [path.unlink() for path in (key, key.with_suffix(".pub"))])
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "a passphrase", "-f", key], check=True)
+        self.refused("that can be read without a passphrase", VERSION, "--key", str(key))
+
+    def test_values_outside_of_their_rules_are_refused_by_name(self):
+        self.refused("TARGETS has riscv64gc-unknown-linux-gnu, but must be of", VERSION, "--targets", "riscv64gc-unknown-linux-gnu")
+        self.refused("SOURCE_DATE_EPOCH is 'today', but must be whole seconds", VERSION, SOURCE_DATE_EPOCH="today")
+        self.refused("REPOSITORY is 'git@host:a/b', but must be an address", VERSION, REPOSITORY="git@host:a/b")
+
+    def test_a_written_version_is_in_every_place(self):
+        subprocess.run([self.folder / "release" / "version", "1.2.3-rc.4"], check=True, capture_output=True)
+        self.assertEqual([], versions.others("1.2.3-rc.4", self.folder))
+        self.assertIn(f"Cargo.toml has 1.2.3-rc.4, not {VERSION}", versions.others(VERSION, self.folder))
+
+    def test_a_version_is_written_everywhere_or_nowhere(self):
+        (self.folder / "docs" / "upgrade.md").write_text("no answer of doctor")
+        with self.assertRaisesRegex(context.Refusal, "docs/upgrade.md has a version 0 times where 3 is known"):
+            versions.write("1.2.3", self.folder)
+        self.assertIn(f'version = "{VERSION}"', (self.folder / "Cargo.toml").read_text())
+
+
+class Sums(Repository):
+    def setUp(self):
+        super().setUp()
+        self.dist = self.folder / "dist"
+        (self.dist / "crates").mkdir(parents=True)
+        (self.dist / "one.zip").write_bytes(b"one")
+        (self.dist / "crates" / "two.crate").write_bytes(b"two")
+
+    def test_the_sums_are_of_every_file_and_only_of_them(self):
+        for _ in range(2):
+            subprocess.run([self.folder / "release" / "sums"], check=True)
+        self.assertEqual(f"{sha(b'two')}  crates/two.crate\n{sha(b'one')}  one.zip\n", (self.dist / "SHA256SUMS").read_text())
+        self.assertFalse((self.dist / "SHA256SUMS.sig").exists())
+
+    def test_a_signature_fits_the_sums_that_were_signed_and_no_others(self):
+        key = self.folder / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        (self.folder / "allowed_signers").write_text("release " + (self.folder / "key.pub").read_text())
+        subprocess.run([self.folder / "release" / "sums", key], check=True, capture_output=True)
+        self.assertTrue(self.verified())
+        (self.dist / "SHA256SUMS").write_text(f"{sha(b'three')}  one.zip\n")
+        self.assertFalse(self.verified())
+
+    def verified(self):
+        """Whether the signature fits, by the command of docs/release.md."""
+        [command] = [line for line in (ROOT / "docs" / "release.md").read_text().splitlines() if line.startswith("ssh-keygen -Y verify")]
+        command = command.replace("allowed_signers", str(self.folder / "allowed_signers"))
+        return subprocess.run(["sh", "-c", command], cwd=self.dist, capture_output=True).returncode == 0
+
+
+class Targets(Folder):
+    def test_a_target_that_lacks_something_is_named_with_what_it_needs(self):
+        (self.folder / "rustup").write_text("#!/bin/sh\necho x86_64-unknown-linux-gnu\n")
+        (self.folder / "rustup").chmod(0o755)
+        before, os.environ["PATH"] = os.environ["PATH"], str(self.folder)
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        with unittest.mock.patch("platform.machine", return_value="x86_64"):
+            self.assertEqual([], context.lacking("x86_64-unknown-linux-gnu"))
+            library, linker = context.lacking("aarch64-unknown-linux-gnu")
+        self.assertIn("rustup target add aarch64-unknown-linux-gnu", library)
+        self.assertEqual("aarch64-linux-gnu-gcc and a static glibc: Debian's gcc-aarch64-linux-gnu and libc6-dev-arm64-cross", linker)
+
+
+class Archives(Folder):
+    def files(self, moment, order):
+        """Two files with the time and in the order that are given."""
+        folder = self.folder / str(moment)
+        folder.mkdir()
+        for name in order:
+            (folder / name).write_text(name * 1000)
+            os.utime(folder / name, (moment, moment))
+        return {name: (folder / name, mode) for name, mode in zip(order, (0o755, 0o755))}
+
+    def test_archives_depend_on_content_and_epoch_alone(self):
+        made = []
+        for moment, order in ((1_000_000_000, "ab"), (LATER, "ba")):
+            files, out = self.files(moment, order), self.folder / f"out-{moment}"
+            archives.write_tar(out / "one.tar.gz", files, LATER)
+            archives.write_zip(out / "one.zip", files, LATER)
+            made.append([(out / name).read_bytes() for name in ("one.tar.gz", "one.zip")])
+        self.assertEqual(made[0], made[1])
+
+    def test_an_archive_has_modes_and_the_given_time_and_no_owner(self):
+        files = {"bootstrap": (b"program", 0o755), "LICENSE": (b"text", 0o644)}
+        archives.write_tar(self.folder / "made.tar.gz", files, LATER)
+        archives.write_zip(self.folder / "made.zip", files, LATER)
+        with tarfile.open(self.folder / "made.tar.gz") as made:
+            self.assertEqual([("made/LICENSE", 0o644, 0, "", LATER), ("made/bootstrap", 0o755, 0, "", LATER)],
+                             [(one.name, one.mode, one.uid, one.uname, one.mtime) for one in made])
+        # The time in the header of gzip.
+        self.assertEqual(bytes(4), (self.folder / "made.tar.gz").read_bytes()[4:8])
+        with zipfile.ZipFile(self.folder / "made.zip") as made:
+            self.assertEqual({time.gmtime(LATER)[:6]}, {one.date_time for one in made.infolist()})
+            self.assertEqual([0o644, 0o755], [one.external_attr >> 16 & 0o777 for one in made.infolist()])
+            self.assertEqual(b"program", made.read("bootstrap"))
+
+
+class Image(unittest.TestCase):
+    def setUp(self):
+        layout = oci.Layout("lockstep", "1.2.3", LATER)
+        for processor in ("amd64", "arm64"):
+            layout.image(processor, {"lockstep": (processor.encode(), 0o755)}, {"title": "lockstep"})
+        self.files = {name: data for name, (data, _) in layout.finished().items()}
+
+    def blob(self, descriptor):
+        """The blob of a descriptor, which has to have its digest and its size."""
+        data = self.files["blobs/sha256/" + descriptor["digest"].removeprefix("sha256:")]
+        self.assertEqual((descriptor["digest"], descriptor["size"]), (f"sha256:{sha(data)}", len(data)))
+        return data
+
+    def test_each_descriptor_has_the_digest_and_size_of_its_blob(self):
+        seen = {"oci-layout", "index.json", "manifest.json"}
+        [index] = json.loads(self.files["index.json"])["manifests"]
+        descriptors = [index, *json.loads(self.blob(index))["manifests"]]
+        for image in descriptors[1:]:
+            manifest = json.loads(self.blob(image))
+            descriptors += [manifest["config"], *manifest["layers"]]
+        seen.update("blobs/sha256/" + one["digest"].removeprefix("sha256:") for one in descriptors)
+        for descriptor in descriptors:
+            self.blob(descriptor)
+        self.assertEqual(seen, self.files.keys())
+
+    def test_the_image_of_each_platform_has_its_binary(self):
+        [index] = json.loads(self.files["index.json"])["manifests"]
+        self.assertEqual("1.2.3", index["annotations"]["org.opencontainers.image.ref.name"])
+        images = json.loads(self.blob(index))["manifests"]
+        self.assertEqual(["amd64", "arm64"], [one["platform"]["architecture"] for one in images])
+        for image in images:
+            manifest = json.loads(self.blob(image))
+            config = json.loads(self.blob(manifest["config"]))
+            with tarfile.open(fileobj=io.BytesIO(self.blob(manifest["layers"][0]))) as layer:
+                self.assertEqual(image["platform"]["architecture"].encode(), layer.extractfile("lockstep").read())
+            self.assertEqual(image["platform"]["architecture"], config["architecture"])
+            self.assertEqual(["/lockstep"], config["config"]["Entrypoint"])
+
+    def test_a_diff_id_is_the_digest_of_the_layer_unpacked(self):
+        for load in json.loads(self.files["manifest.json"]):
+            config = json.loads(self.files[load["Config"]])
+            unpacked = [archives.gzip.decompress(self.files[layer]) for layer in load["Layers"]]
+            self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{sha(layer)}" for layer in unpacked])
+
+
+class Template(unittest.TestCase):
+    def setUp(self):
+        from samcli.yamlhelper import yaml_parse
+        self.parse = yaml_parse
+
+    def test_the_application_reads_only_what_lies_beside_it(self):
+        template = self.parse(sam.template("x86_64"))
+        properties = [one["Properties"] for one in template["Resources"].values()]
+        self.assertEqual({f"{name}.zip" for name in context.FUNCTIONS}, {one["CodeUri"] for one in properties if "CodeUri" in one})
+        self.assertEqual({f"{name}.asl.json" for name in sam.DEFINITIONS},
+                         {one["DefinitionUri"] for one in properties if "DefinitionUri" in one})
+        self.assertEqual("x86_64", template["Parameters"]["Architecture"]["Default"])
+        self.assertNotIn("../", json.dumps(template["Resources"], default=str))
+
+    def test_the_application_names_a_repository_only_if_there_is_one(self):
+        without, named = ({**self.parse(sam.template("arm64", repository))["Metadata"]}["AWS::ServerlessRepo::Application"]
+                          for repository in (None, "https://host/owner/name"))
+        self.assertEqual({"HomePageUrl", "SourceCodeUrl"}, named.keys() - without.keys())
+        self.assertEqual((VERSION, "Apache-2.0"), (without["SemanticVersion"], without["SpdxLicenseId"]))
+
+    def test_a_template_that_has_changed_is_refused(self):
+        with self.assertRaisesRegex(context.Refusal, "has CodeUri 1 times, not 2"):
+            sam.replaced("CodeUri: one", "CodeUri", "", 2)
+
+
+class Bills(unittest.TestCase):
+    def test_a_line_of_cargo_tree_is_a_name_and_a_version(self):
+        lines = "serde v1.0.229\nlockstep-core v0.1.0 (/home/me/core)\nserde v1.0.229 (*)\n\nserde_derive v1.0.229 (proc-macro)\n"
+        self.assertEqual({"serde 1.0.229", "lockstep-core 0.1.0", "serde_derive 1.0.229"}, bills.named(lines))
+
+    def test_a_crate_in_one_source_only_is_named(self):
+        linked = {"a 1", "b 1"}
+        locked = {"a 1", "b 1", "c 1"}
+        self.assertEqual([], bills.differences("lockstep", linked, linked, locked, locked))
+        self.assertEqual(["lockstep: b 1 is linked, but not in the bill", "lockstep: c 1 is in the bill, but not linked",
+                          "lockstep: b 1 is linked, but not in the binary", "lockstep: d 1 is in the binary, but not in Cargo.lock"],
+                         bills.differences("lockstep", {"a 1", "c 1"}, linked, {"a 1", "d 1"}, locked))
+
+    def test_packages_of_cargo_lock_are_read_with_their_versions(self):
+        self.assertTrue({f"lockstep-core {VERSION}", f"lockstep-cli {VERSION}"} <= bills.locked(ROOT))
+
+    def test_a_bill_has_macros_as_excluded_and_nothing_that_is_unused(self):
+        component = lambda name: {"bom-ref": name, "name": name, "version": "1", "scope": "required"}
+        bill = {"metadata": {"component": {**component("lockstep"), "purl": "pkg:cargo/lockstep-cli@1?download_url=file://."}},
+                "components": [component("serde"), component("serde_derive"), component("of-a-test")],
+                "dependencies": [{"ref": "lockstep", "dependsOn": ["of-a-test", "serde"]}, {"ref": "of-a-test"}, {"ref": "serde"}]}
+        made = bills.pruned(bill, {"lockstep-cli 1", "serde 1"}, {"lockstep-cli 1", "serde 1", "serde_derive 1"})
+        self.assertEqual({"lockstep-cli 1", "serde 1"}, bills.packages(made))
+        self.assertEqual(["required", "excluded"], [one["scope"] for one in made["components"]])
+        self.assertEqual([{"ref": "lockstep", "dependsOn": ["serde"]}, {"ref": "serde"}], made["dependencies"])
+
+    def test_what_cargo_links_into_a_function_has_no_macro(self):
+        linked = bills.crates(ROOT, "acquire-lock", "aarch64-unknown-linux-gnu", bills.LINKED)
+        self.assertIn(f"lockstep-aws {VERSION}", linked)
+        self.assertEqual(set(), {one for one in linked if one.split()[0] in ("serde_derive", "thiserror-impl", "cc")})
+
+
+class Notices(Folder):
+    def package(self, name, licence, **files):
+        """A crate as cargo metadata describes it, with files."""
+        folder = self.folder / name
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        return {"name": name, "version": "1", "license": licence, "authors": ["Ada"], "manifest_path": str(folder / "Cargo.toml")}
+
+    def test_crates_with_one_text_share_a_section_and_unlinked_ones_have_none(self):
+        packages = [self.package("a", "MIT", LICENSE="of a and b"), self.package("b", "MIT", COPYING=" of a and b "),
+                    self.package("of-a-test", "MIT", LICENSE="of a test")]
+        self.assertEqual([(["a 1 (MIT)", "b 1 (MIT)"], "of a and b")], notices.crates(packages, {"a 1", "b 1"}))
+
+    def test_a_crate_without_a_text_has_that_of_the_licence_it_names(self):
+        [(_, text)] = notices.crates([self.package("a", "Apache-2.0 OR MIT", LICENSE=" ")], {"a 1"})
+        self.assertIn("Copyright (c) Ada", text)
+
+    def test_a_linked_crate_without_a_known_text_is_refused(self):
+        with self.assertRaisesRegex(context.Refusal, "crate a 1 has no text of its licence, MPL-2.0"):
+            notices.crates([self.package("a", "MPL-2.0")], {"a 1"})
+
+
+if __name__ == "__main__":
+    unittest.main()
