@@ -128,8 +128,8 @@ test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS 
 	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/browser/prove'
 
 # The proofs are here because this level is done before the other one on a stack.
-test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK, a crowded account
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/landing/prove && tests/transcripts/record'
+test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK, a crowded account, an adopter
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/landing/prove && tests/adopter/prove && tests/transcripts/record'
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=$(BUILT)/lockstep infra/cdk/check

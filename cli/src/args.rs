@@ -4,6 +4,7 @@ pub(crate) mod agent;
 #[cfg(test)]
 mod agreement;
 pub(crate) mod audit;
+pub(crate) mod init;
 pub(crate) mod operate;
 pub(crate) mod parse;
 pub(crate) mod run;
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Agent(Box<agent::AgentArgs>),
     /// Show which state machines ran twice at once, before anything is deployed
     Audit(audit::AuditArgs),
+    /// Write what a first lock needs: the parameters of a stack, and a guarded schedule
+    Init(Box<init::InitArgs>),
     /// List all locks, including idle, paused and frozen ones
     Locks(operate::LocksArgs),
     /// Show one lock: its holders, its waiters, its latest runs, and what will free a permit

@@ -25,7 +25,7 @@ mod read;
 mod replay;
 mod report;
 mod run;
-mod schedule;
+pub(crate) mod schedule;
 mod table;
 mod text;
 

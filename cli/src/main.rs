@@ -10,6 +10,7 @@
 //! - [`operate`]: the operators' subcommands
 //! - [`weave`]: definitions of workflows
 //! - [`audit`]: workflows that have no lock
+//! - [`init`]: the files of a first lock
 //! - [`platform`]: the operating system and the AWS configuration, which all others use
 //!
 //! Each process that `lockstep` starts ends with it or before it. For that, the binary starts itself in two
@@ -26,6 +27,7 @@ mod args;
 mod audit;
 mod exec;
 mod exit;
+mod init;
 mod lease;
 mod log;
 mod manual;
@@ -84,6 +86,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Evict(args) => with_runtime(operate::evict(args)),
         Command::Forget(args) => with_runtime(operate::forget(args)),
         Command::History(args) => with_runtime(operate::history(args)),
+        Command::Init(args) => with_runtime(init::init(*args)),
         Command::Locks(args) => with_runtime(operate::locks(args)),
         Command::Man { folder } => manual::man(&folder),
         Command::Pause(args) => with_runtime(operate::pause(args)),

@@ -23,7 +23,7 @@ use crate::exit::Exit;
 pub(crate) use call_error::error_text;
 pub(crate) use change::{clear_rest, drop_waiter, evict, forget, pause, resume};
 pub(crate) use doctor::doctor;
-pub(crate) use function::ActError;
+pub(crate) use function::{ActError, DEFAULT_STACK};
 use function::{Function, Surface};
 pub(crate) use history::history;
 use rows::{Column, Kind};

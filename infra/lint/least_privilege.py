@@ -16,7 +16,7 @@ WITHOUT_RESOURCE_TYPE = {
     "logs:CreateLogDelivery": "log delivery of a state machine is set up for the account",
     "logs:DeleteLogDelivery": "see logs:CreateLogDelivery",
     "logs:DescribeLogGroups": "see logs:CreateLogDelivery",
-    "logs:DescribeResourcePolicies": "see logs:CreateLogDelivery",
+    "logs:DescribeResourcePolicies": "see logs:CreateLogDelivery; operators read with it who may write to a log group",
     "logs:GetLogDelivery": "see logs:CreateLogDelivery",
     "logs:ListLogDeliveries": "see logs:CreateLogDelivery",
     "logs:PutResourcePolicy": "see logs:CreateLogDelivery",

@@ -12,6 +12,7 @@ mod clocks;
 mod containers;
 mod credentials;
 mod exits;
+mod init;
 mod lifeline;
 mod lossy;
 mod not_started;

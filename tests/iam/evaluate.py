@@ -100,6 +100,9 @@ def calls(outputs, fixture):
         "send a dead letter": ["sqs", "send_message", {"QueueUrl": outputs["RecoveryDeadLettersUrl"], "MessageBody": ""}],
         "publish a mail": ["sns", "publish", {"TopicArn": outputs["MailTopicArn"], "Message": ""}],
         "start a mail": ["stepfunctions", "start_execution", {"stateMachineArn": mail_machine(), "name": "no name"}],
+        "see who may write logs": ["logs", "describe_resource_policies", {}],
+        "see the topic of mails": ["sns", "get_topic_attributes", {"TopicArn": outputs["MailTopicArn"]}],
+        "see the topic of alarms": ["sns", "get_topic_attributes", {"TopicArn": outputs["AlarmTopicArn"]}],
         "read the events": ["logs", "filter_log_events", {"logGroupName": outputs["EventLogGroupName"]}],
         "read a log": ["logs", "filter_log_events", {"logGroupName": "/aws/lambda/lockstep-reaper"}],
         "see the dashboard": ["cloudwatch", "get_dashboard", {"DashboardName": outputs["DashboardName"]}],
@@ -117,7 +120,8 @@ FUNCTION = ITEMS | PAUSE | {"get the token key", "end a state", "describe a run"
                     "put an own event"}
 RECOVERY = {"read a definition", "read a history", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
-DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "count dead letters", "see the dashboard"}
+DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "count dead letters", "see the dashboard",
+          "describe exclusive-run", "see who may write logs", "see the topic of mails"}
 
 # What each role may do. All other calls have to be denied.
 MAY = {
@@ -130,9 +134,9 @@ MAY = {
                                      "get a schedule", "describe a rule", "list targets"},
     "view": {"get", "get the pause of all locks", "query", "query all locks", "describe a run", "describe another", "describe a child", "read a definition",
              "read a history", "describe a task", "list tasks", "read the events"},
-    "exclusive-run": {"start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
+    "exclusive-run": {"see who may write logs", "start a guarded workflow", "describe a child", "stop a child", "describe a task definition",
                       "describe a task", "stop a task"},
-    "mail": {"publish a mail"},
+    "mail": {"publish a mail", "see who may write logs"},
     "start of a mail": {"start a mail"},
     "a container": ITEMS | {"get the pause of all locks", "describe a run", "describe a child", "describe a task", "list tasks", "protect a task", "put an own event"},
     "a viewer": {"invoke view"} | DOCTOR,

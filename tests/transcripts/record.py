@@ -78,6 +78,14 @@ def questions():
            lambda: ["history", "fresh"], 0, ["skipped", "is paused: the database is restored"])
     yield ("The database is back.", None,
            lambda: ["resume", "--all", "--note", "restored"], 0, ["locks that have not run yet are open"])
+    yield ("A new batch is to run under a lock. What does that need?", None,
+           lambda: ["init", "--cluster", situations.FIXTURE["ClusterArn"].rpartition("/")[2], "--task-definition", "lockstep-fixture-batch:1",
+                    "--lock", "nightly-report", "--subnets", "subnet-1", "--security-groups", "sg-1", "--schedule", "cron(0 6 * * ? *)",
+                    "--timezone", "Europe/Berlin", "--max-run", "2h"], 0,
+           ["wrote", "nightly-report.yaml", "sam deploy", "lockstep doctor"])
+    yield ("May its task run?", None,
+           lambda: ["doctor", "--task-definition", "lockstep-fixture-batch:1", "--cluster", "elsewhere"], 1,
+           ["ok      task definition", "ok      roles of the task", "matches no entry of ClusterArns"])
     yield ("Runs fail with Lockstep.Unavailable. What does the table say?", situations.throttled,
            lambda: ["locks"], 69, ["Lockstep.Unavailable", "Throttl"])
 

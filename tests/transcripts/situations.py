@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import time
 import urllib.request
 from datetime import datetime, timezone
@@ -13,6 +14,8 @@ from stackctl.settings import ROOT, architecture
 
 STACK, FIXTURE = stack_outputs("lockstep"), stack_outputs("lockstep-fixture")
 COMMAND = ROOT / "target" / f"{'aarch64' if architecture() == 'arm64' else 'x86_64'}-unknown-linux-gnu/debug/lockstep"
+# Of an adopter: `lockstep init` writes there.
+REPOSITORY = tempfile.TemporaryDirectory()
 ENVIRONMENT = {**os.environ, "LOCKSTEP_ACTOR": "jo@example.com", "AWS_REGION": "us-east-1"}
 
 
@@ -46,7 +49,7 @@ def show(lock):
 
 
 def lockstep(*words):
-    return subprocess.run([COMMAND, *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=90)
+    return subprocess.run([COMMAND, *words], env=ENVIRONMENT, cwd=REPOSITORY.name, capture_output=True, text=True, timeout=90)
 
 
 def order(**fault):

@@ -365,8 +365,9 @@ pub(crate) struct StartArgs {
     pub(crate) act: ActArgs,
 }
 
-/// Check that a deployed stack works: the stack, its functions and versions, the clock of this machine, dead
-/// letters, frozen locks, dead holders, orphaned work, and locks whose holders wait for each other
+/// Check that a deployed stack works: the stack, its functions, versions, logs and mails, what may run, the
+/// clock of this machine, dead letters, frozen locks, dead holders, orphaned work, and locks whose holders wait
+/// for each other
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 if all checks pass, 1 otherwise, 64 if there is no such stack."
@@ -374,6 +375,13 @@ pub(crate) struct StartArgs {
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
+    /// Check also that exclusive-run may start this task definition and pass its roles: FAMILY, FAMILY:REVISION
+    /// or an ARN, as a schedule names it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task_definition: Option<String>,
+    /// Check also that exclusive-run may start that task in this cluster: its name or its ARN
+    #[arg(long, value_name = "NAME", requires = "task_definition")]
+    pub(crate) cluster: Option<String>,
     /// How to print the checks
     #[arg(
         long,

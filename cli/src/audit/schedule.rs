@@ -110,6 +110,27 @@ impl Schedule {
     }
 }
 
+/// Checks that an expression is one of EventBridge Scheduler, and that `zone` is a time zone.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub(crate) fn check_expression(expression: &str, zone: Option<&str>) -> Result<(), String> {
+    if zone.is_some_and(|zone| TimeZone::get(zone).is_err()) {
+        return Err("must be a name of the IANA time zone database, such as Europe/Berlin".into());
+    }
+    let is_cron = cron(expression).is_some() && {
+        let days = expression.split_whitespace().skip(2).step_by(2).take(2);
+        // One of the two days is left open, because the other one says on which days the schedule ticks.
+        days.filter(|day| *day == "?").count() == 1
+    };
+    match rate(expression).is_some() || is_cron || once(expression, &TimeZone::UTC).is_some() {
+        true => Ok(()),
+        false => Err("must be rate(VALUE UNIT), cron(MINUTES HOURS DAY-OF-MONTH MONTH DAY-OF-WEEK YEAR) with ? for \
+                      one of the days, or at(yyyy-mm-ddThh:mm:ss)"
+            .into()),
+    }
+}
+
 /// Returns the interval of `rate(value unit)` in milliseconds; `None` for any other expression.
 pub(super) fn rate(expression: &str) -> Option<u64> {
     let inner = expression.strip_prefix("rate(")?.strip_suffix(')')?;
@@ -242,6 +263,38 @@ mod tests {
             let first: Vec<_> = first.map(|tick| &tick[5..16]).collect();
             assert_eq!(first, expected, "{expression}");
         }
+    }
+
+    #[test]
+    fn an_expression_that_eventbridge_refuses_is_refused() {
+        for good in [
+            "rate(1 hour)",
+            "cron(0 6 * * ? *)",
+            "cron(0 6 ? * MON-FRI *)",
+            "cron(0/15 9 L * ? 2026-2030)",
+            "at(2026-03-01T06:00:00)",
+        ] {
+            assert_eq!(
+                check_expression(good, Some("Europe/Berlin")),
+                Ok(()),
+                "{good}"
+            );
+        }
+        for bad in [
+            "rate(0 hours)",
+            "rate(1 fortnight)",
+            "cron(0 6 * * * *)",
+            "cron(0 6 ? * ? *)",
+            "cron(0 6 * * ?)",
+            "cron(0 25 * * ? *)",
+            "cron(0 6 * * MON ?)",
+            "at(tomorrow)",
+            "0 6 * * *",
+            "",
+        ] {
+            assert!(check_expression(bad, None).is_err(), "{bad}");
+        }
+        assert!(check_expression("rate(1 hour)", Some("Mars/Olympus")).is_err());
     }
 
     #[test]

@@ -4,11 +4,17 @@
 //! check that could not be made counts as not passed, so that a caller without permissions never finds a
 //! stack healthy.
 
+mod check;
 mod locks;
+mod logs;
+mod mails;
+mod parameters;
+mod task;
+mod versions;
 
 use super::call_error::error_text;
 use super::function::{ActError, Function, Surface, describe_stack, output_of, outputs};
-use super::screen::{Screen, Tone};
+use super::screen::Screen;
 use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
@@ -17,53 +23,12 @@ use crate::platform::server_time::ServerTime;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
 use aws_sdk_sqs::types::QueueAttributeName;
+use check::{Check, Status};
 use lockstep::clock::{Clock, SystemClock};
 use lockstep::domain::CLOCK_SKEW;
-use serde::Serialize;
+use parameters::Parameters;
 use serde_json::json;
-
-/// The result of one check.
-#[derive(Debug, Serialize)]
-struct Check {
-    /// What was checked.
-    name: String,
-    status: Status,
-    /// What was found.
-    found: String,
-    /// What to do, unless the check passed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Status {
-    Ok,
-    /// The check itself could not be made.
-    Unknown,
-    Failed,
-}
-
-impl Check {
-    fn new(name: &str, passed: bool, found: String, advice: &'static str) -> Self {
-        let status = if passed { Status::Ok } else { Status::Failed };
-        Self {
-            name: name.into(),
-            status,
-            found,
-            advice: (!passed).then_some(advice),
-        }
-    }
-
-    fn unknown(name: &str, error: String) -> Self {
-        Self {
-            name: name.into(),
-            status: Status::Unknown,
-            found: error,
-            advice: Some("check the permissions of your role, and the connection to AWS"),
-        }
-    }
-}
+use versions::{Versions, version_of_definition};
 
 /// Prints the checks of a stack, and what to do about those that failed.
 pub(crate) async fn doctor(args: DoctorArgs) -> Exit {
@@ -72,47 +37,38 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Exit {
 
 async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     let Loaded { sdk, region } = Function::sdk().await?;
-    let described = describe_stack(&sdk, &args.stack).await?;
+    let described = describe_stack(&sdk, &args.stack).await;
+    let described = described.map_err(ActError::with_how_to_deploy)?;
     let stack = &described.stack;
     let mut checks = vec![check_identity(&sdk).await, check_region_of_command(&region)];
     checks.extend([of_stack(stack), check_clock(&described.time)]);
     for (name, arn) in functions(stack) {
         checks.push(of_function(&sdk, name, arn).await);
     }
-    checks.push(check_versions(&sdk, stack).await);
+    checks.extend(check_definition(&sdk, stack).await);
+    checks.push(logs::check_log_of_events(&sdk, stack).await);
+    checks.push(mails::check_mails(&sdk, stack).await);
+    let listed = locks::list(&sdk, stack).await;
+    let parameters = Parameters(stack);
+    let locks = listed.as_ref().ok().map(|listed| &listed.locks[..]);
+    checks.push(parameters::check_starts(parameters, locks));
+    checks.push(parameters::check_places(parameters));
+    if let Some(given) = &args.task_definition {
+        let cluster = args.cluster.as_deref();
+        checks.extend(task::check_task(&sdk, parameters, given, cluster).await);
+    }
     checks.push(check_dead_letters(&sdk, stack).await);
-    checks.extend(locks::check_locks(&sdk, stack).await);
+    checks.extend(locks::check_locks(listed));
     match args.output {
         Format::Json => print(&format!("{}\n", json!({ "checks": checks })))?,
         Format::Table => {
             let screen = Screen::new(false);
-            print(
-                &checks
-                    .iter()
-                    .map(|check| line(&screen, check))
-                    .collect::<String>(),
-            )?;
+            let lines = checks.iter().map(|check| check.text(&screen));
+            print(&lines.collect::<String>())?;
         }
     }
     let passed = checks.iter().all(|check| check.status == Status::Ok);
     Ok(if passed { Exit::OK } else { Exit::FAILED })
-}
-
-fn line(screen: &Screen, check: &Check) -> String {
-    let Check { name, found, .. } = check;
-    let (status, tone) = match check.status {
-        Status::Ok => ("ok", Tone::Good),
-        Status::Unknown => ("UNKNOWN", Tone::Warning),
-        Status::Failed => ("FAILED", Tone::Bad),
-    };
-    let text = screen.lines(&format!("{status:7} {name}: {found}"), "        ");
-    // The colour is added after the lines are wrapped, because its escape sequence has no width.
-    let text = text.replacen(status, &screen.painted(tone, status), 1);
-    let advice = check.advice.map(|advice| {
-        let advice = screen.lines(&format!("        -> {advice}"), "           ");
-        format!("\n{advice}")
-    });
-    format!("{text}{}\n", advice.unwrap_or_default())
 }
 
 /// Finds the identity of the caller. GetCallerIdentity needs no permission
@@ -122,8 +78,8 @@ async fn check_identity(sdk: &SdkConfig) -> Check {
     let client = aws_sdk_sts::Client::new(sdk);
     match client.get_caller_identity().send().await {
         Ok(found) => {
-            let arn = found.arn().unwrap_or("an unknown identity").into();
-            Check::new(name, true, arn, "")
+            let arn = found.arn().unwrap_or("an unknown identity");
+            Check::passed(name, arn)
         }
         Err(failure) => Check::unknown(
             name,
@@ -134,7 +90,7 @@ async fn check_identity(sdk: &SdkConfig) -> Check {
 
 fn check_region_of_command(region: &Region) -> Check {
     let Region { name, from } = region;
-    Check::new("Region", true, format!("{name}, from {from}"), "")
+    Check::passed("Region", format!("{name}, from {from}"))
 }
 
 /// Checks that the latest change of the stack is complete. During a change, or after one that failed, the
@@ -148,7 +104,7 @@ fn of_stack(stack: &Stack) -> Check {
     Check::new(
         "stack",
         settled.contains(&status),
-        status.into(),
+        status,
         "see in the events of the stack in CloudFormation what failed, then deploy again",
     )
 }
@@ -158,10 +114,7 @@ fn of_stack(stack: &Stack) -> Check {
 fn check_clock(time: &ServerTime) -> Check {
     let now = SystemClock.now();
     let Some(shown) = time.nearest(now) else {
-        return Check::unknown(
-            "clock",
-            "the response of CloudFormation has no Date header".into(),
-        );
+        return Check::unknown("clock", "the response of CloudFormation has no Date header");
     };
     let apart = now.millis_since(shown).max(shown.millis_since(now));
     Check::new(
@@ -189,7 +142,7 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
         .await;
     let found = match found {
         Ok(found) => found,
-        Err(failure) => return Check::unknown(&name, error_text(&failure)),
+        Err(failure) => return Check::unknown(name, error_text(&failure)),
     };
     let state = found.state().map_or("Active", |state| state.as_str());
     let update = found
@@ -201,37 +154,43 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
         .map(|reason| format!(", {reason}"))
         .unwrap_or_default();
     Check::new(
-        &name,
+        name,
         ["Active", "Inactive"].contains(&state) && update == "Successful",
         format!("{state}, last changed at {modified}{reason}"),
         "deploy the stack again, or see the reason in the Lambda console",
     )
 }
 
-/// Checks that the command, the template and the functions have one version. All functions are built and
-/// deployed together, so the version of view stands for all of them.
-async fn check_versions(sdk: &SdkConfig, stack: &Stack) -> Check {
-    let name = "versions";
-    let view = match Function::of_stack(sdk, stack, Surface::View) {
-        Ok(view) => view,
-        Err(error) => return Check::unknown(name, error.text),
+/// Checks the versions of all parts, and the logging of exclusive-run. Its description has both the
+/// definition and the logging.
+async fn check_definition(sdk: &SdkConfig, stack: &Stack) -> [Check; 2] {
+    let described = logs::describe_exclusive_run(sdk, stack).await;
+    let definition = described.as_ref().ok();
+    let definition = definition.map(|found| version_of_definition(found.definition()));
+    let versions = check_versions(sdk, stack, definition.as_deref()).await;
+    let logging = match described {
+        Ok(found) => logs::check_log_of_errors(found.logging_configuration()),
+        Err(error) => Check::unknown("log of exclusive-run", error),
     };
-    let answer = match view.act(&json!({ "act": "version" })).await {
-        Ok(answer) => answer,
-        Err(error) => return Check::unknown(name, error.text),
-    };
-    let functions = answer["version"].as_str().unwrap_or("unknown");
-    let template = output_of(stack, "LockstepVersion").unwrap_or("unknown");
-    versions(env!("CARGO_PKG_VERSION"), template, functions)
+    [versions, logging]
 }
 
-fn versions(command: &str, template: &str, functions: &str) -> Check {
-    Check::new(
-        "versions",
-        [template, functions] == [command; 2],
-        format!("command {command}, template {template}, functions {functions}"),
-        "build and deploy the template and the functions of one version, and use the command of that version",
-    )
+async fn check_versions(sdk: &SdkConfig, stack: &Stack, definition: Option<&str>) -> Check {
+    let answer = match Function::of_stack(sdk, stack, Surface::View) {
+        Ok(view) => view.act(&json!({ "act": "version" })).await,
+        Err(error) => Err(error),
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Check::unknown("versions", error.text),
+    };
+    let versions = Versions {
+        command: env!("CARGO_PKG_VERSION"),
+        template: output_of(stack, "LockstepVersion").unwrap_or("unknown"),
+        functions: answer["version"].as_str().unwrap_or("unknown"),
+        definition,
+    };
+    versions.check()
 }
 
 /// Checks that no event is in the dead-letter queue of the reaper. The sweep, which runs every minute, does
@@ -239,10 +198,7 @@ fn versions(command: &str, template: &str, functions: &str) -> Check {
 async fn check_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "dead letters of the reaper";
     let Some(url) = output_of(stack, "RecoveryDeadLettersUrl") else {
-        return Check::unknown(
-            name,
-            "the stack has no output RecoveryDeadLettersUrl".into(),
-        );
+        return Check::unknown(name, "the stack has no output RecoveryDeadLettersUrl");
     };
     let client = aws_sdk_sqs::Client::new(sdk);
     let attribute = QueueAttributeName::ApproximateNumberOfMessages;
@@ -294,27 +250,5 @@ mod tests {
 
             assert_eq!(of_stack(&stack).status, expected, "{status}");
         }
-    }
-
-    #[test]
-    fn command_template_and_functions_are_of_one_version() {
-        for (template, functions, status) in [
-            ("1.2.0", "1.2.0", Status::Ok),
-            ("1.1.0", "1.2.0", Status::Failed),
-            ("1.2.0", "1.1.0", Status::Failed),
-            ("unknown", "1.2.0", Status::Failed),
-        ] {
-            let check = versions("1.2.0", template, functions);
-            assert_eq!(check.status, status, "{}", check.found);
-        }
-    }
-
-    #[test]
-    fn a_check_that_failed_says_what_to_do() {
-        let check = Check::new("stack", false, "ROLLBACK_COMPLETE".into(), "deploy again");
-
-        let expected = "FAILED  stack: ROLLBACK_COMPLETE\n        -> deploy again\n";
-        let screen = Screen::plain(Some(120), "2026-03-01T06:00:00Z");
-        assert_eq!(line(&screen, &check), expected);
     }
 }

@@ -26,7 +26,7 @@ const ACT_TIME: Duration = Duration::from_secs(65);
 const ATTEMPTS: u32 = 3;
 
 /// The name of the stack if the command line names neither a stack nor a table.
-const DEFAULT_STACK: &str = "lockstep";
+pub(crate) const DEFAULT_STACK: &str = "lockstep";
 
 /// The functions of operators, by what they may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +57,24 @@ pub(crate) struct ActError {
 
 impl ActError {
     /// Creates the error of an act that was not carried out.
-    pub(super) fn new(exit: Exit, text: impl Into<String>) -> Self {
+    pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
         Self {
             exit,
             text: text.into(),
             may_have_acted: false,
         }
+    }
+
+    /// Adds to the error of a stack that was not found how to deploy one.
+    pub(super) fn with_how_to_deploy(self) -> Self {
+        let text = match self.exit {
+            Exit::CONFIGURATION => format!(
+                "{}; `lockstep init` writes what `sam deploy` needs to deploy one",
+                self.text
+            ),
+            _ => self.text,
+        };
+        Self { text, ..self }
     }
 
     /// Returns the error that ends a command with exit code 0 and no message, after the reader of its standard

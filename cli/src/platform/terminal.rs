@@ -8,6 +8,15 @@ use tokio::sync::oneshot;
 /// (<https://man7.org/linux/man-pages/man4/tty.4.html>).
 const TERMINAL: &str = "/dev/tty";
 
+/// Returns whether this process has a terminal to ask at.
+pub(crate) fn is_there() -> bool {
+    File::options()
+        .read(true)
+        .write(true)
+        .open(TERMINAL)
+        .is_ok()
+}
+
 /// Asks `question` at the terminal, and returns the line that is typed.
 ///
 /// The terminal shows the line while it is typed: if it were made not to show it, it would stay so after this

@@ -207,7 +207,11 @@ export class Lockstep extends Construct {
   private operatorStatements(...invoked: lambda.IFunction[]): iam.PolicyStatement[] {
     const all = [this.acquireLockFunction, this.heartbeatFunction, this.releaseLockFunction, this.checkRunningExecutionsFunction,
       this.reaperFunction, this.operateFunction, this.viewFunction];
-    return [this.statements.invoke(...invoked), ...this.statements.diagnose(all, this.recoveryDeadLetters, this.dashboard.ref)];
+    return [
+      this.statements.invoke(...invoked),
+      ...this.statements.diagnose(all, this.recoveryDeadLetters, this.dashboard.ref),
+      ...this.statements.diagnoseSetup(this.exclusiveRun.stateMachineArn, this.mailTopic),
+    ];
   }
 
   private grantInvoke(grantee: iam.IGrantable, ...targets: lambda.IFunction[]): iam.Grant {

@@ -125,6 +125,15 @@ export class Statements {
     return allow(['lambda:InvokeFunction'], functions.map((one) => one.functionArn));
   }
 
+  /**
+   * Allows `lockstep doctor` to read the definition and the logging of exclusive-run, whether EventBridge may write to the log of
+   * events, and whether mails are confirmed. AWS defines no resource type for DescribeResourcePolicies.
+   */
+  diagnoseSetup(exclusiveRunArn: string, mailTopic?: sns.ITopic): iam.PolicyStatement[] {
+    const mails = mailTopic ? [allow(['sns:GetTopicAttributes'], [mailTopic.topicArn])] : [];
+    return [allow(['states:DescribeStateMachine'], [exclusiveRunArn]), allow(['logs:DescribeResourcePolicies'], ['*']), ...mails];
+  }
+
   /** Allows `lockstep` to find the functions, and `lockstep doctor` to check the functions, the queue and the dashboard. */
   diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue, dashboardName: string): iam.PolicyStatement[] {
     return [

@@ -2,12 +2,16 @@
 
 use super::level::{log_level, report_unknown_level};
 use crate::config::{Key, variable};
-use tracing::Level;
+use std::fmt::Result;
 use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::{JsonFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// The prefix of the targets of Lockstep's own crates, whose level can be set.
@@ -16,15 +20,56 @@ const OWN: &str = "lockstep";
 /// Sends `tracing` events to standard output, one JSON object a line.
 pub fn init_log() {
     let (level, unknown) = log_level(variable(Key::Log.name()));
-    let lines = fmt::layer()
+    tracing_subscriber::registry()
+        .with(lines(level, std::io::stdout))
+        .init();
+    report_unknown_level(unknown.as_deref());
+}
+
+/// Returns the layer that writes the events of `level` and above to `writer`.
+fn lines<S, W>(level: Level, writer: W) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let json = fmt::format()
         .json()
         .flatten_event(true)
         .with_current_span(false)
-        .with_span_list(false)
-        .with_writer(std::io::stdout)
-        .with_filter(targets(level));
-    tracing_subscriber::registry().with(lines).init();
-    report_unknown_level(unknown.as_deref());
+        .with_span_list(false);
+    fmt::layer()
+        .fmt_fields(JsonFields::new())
+        .event_format(Versioned(json))
+        .with_writer(writer)
+        .with_filter(targets(level))
+}
+
+/// A format of JSON lines, with the version of the functions as the first field of each line. During an
+/// upgrade the lines of two versions are in one log group.
+struct Versioned<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for Versioned<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> Result {
+        let mut line = String::new();
+        self.0
+            .format_event(context, Writer::new(&mut line), event)?;
+        let fields = line.strip_prefix('{').unwrap_or(&line);
+        write!(
+            writer,
+            r#"{{"version":"{}",{fields}"#,
+            env!("CARGO_PKG_VERSION")
+        )
+    }
 }
 
 /// Returns the filter for `level`. Other crates never log below `info`, because there the Lambda runtime logs
@@ -39,7 +84,43 @@ pub fn targets(level: Level) -> Targets {
 
 #[cfg(test)]
 mod tests {
-    use super::{Level, OWN, targets};
+    use super::{Level, OWN, SubscriberExt, lines, targets};
+    use serde_json::Value;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Output(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Output {
+        fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(text)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_line_is_json_with_the_version_beside_the_event() {
+        let output = Output::default();
+        let writer = output.clone();
+        let log = tracing_subscriber::registry().with(lines(Level::INFO, move || writer.clone()));
+
+        tracing::subscriber::with_default(log, || {
+            tracing::info!(event = "released", locks = 2, "a release");
+            tracing::warn!("{{");
+        });
+
+        let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+        let parsed = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let parsed: Vec<Value> = parsed.collect();
+        let versions: Vec<_> = parsed.iter().map(|line| &line["version"]).collect();
+        assert_eq!(versions, [env!("CARGO_PKG_VERSION"); 2], "{text}");
+        assert_eq!([&parsed[0]["event"], &parsed[1]["message"]], ["released", "{"]);
+        assert_eq!(parsed[0]["locks"], 2);
+    }
 
     fn levels() -> impl Iterator<Item = Level> {
         ["error", "warn", "info", "debug", "trace"]

@@ -9,12 +9,12 @@ from ministack.services import eventbridge, scheduler
 
 from . import (admin, agent, agent_hosts, alarm_topics, callbacks, dynamodb, ecs_containers, ecs_events, ecs_fields, ecs_leaving,
                ecs_protection, ecs_requests, ecs_services, ecs_siblings, ecs_stop, ecs_tasks, ecs_watch, event_logs, executions,
-               faults, faults_invoke, habits, integrations, lags, lambda_logs, lambdas, log_filters, managed_rules, publications,
-               queues, redrive, results, roles, rules, schedules, sdk_calls, stack_resources)
+               faults, faults_invoke, habits, integrations, lags, lambda_logs, lambdas, log_filters, machine_logging, managed_rules,
+               publications, queues, redrive, results, roles, rules, schedules, sdk_calls, stack_resources)
 from .states import machine, trail
 
 AREAS = (trail, machine, executions, redrive, callbacks, integrations, results,
-         managed_rules, publications, sdk_calls, ecs_tasks, ecs_containers, ecs_watch, ecs_fields, ecs_stop, ecs_events, ecs_leaving, ecs_siblings, ecs_requests,
+         managed_rules, machine_logging, publications, sdk_calls, ecs_tasks, ecs_containers, ecs_watch, ecs_fields, ecs_stop, ecs_events, ecs_leaving, ecs_siblings, ecs_requests,
          ecs_protection, ecs_services, agent, agent_hosts, schedules, rules, event_logs, log_filters, lambdas, lambda_logs,
          roles, dynamodb, queues, alarm_topics, stack_resources, faults, faults_invoke, lags, habits, admin)
 

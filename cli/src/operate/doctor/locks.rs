@@ -7,7 +7,7 @@
 use super::super::all;
 use super::super::function::{ActError, Function, Surface};
 use super::super::waits;
-use super::Check;
+use super::check::Check;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
 use lockstep::clock::{Clock, SystemClock};
@@ -21,21 +21,34 @@ const SHOWN_MAX: usize = 100;
 /// Time within which the sweep, which runs every minute, has freed the permit of a dead holder.
 const SWEPT_AFTER: Seconds = Seconds::of(300);
 
-/// Checks the locks that view lists.
-pub(super) async fn check_locks(sdk: &SdkConfig, stack: &Stack) -> Vec<Check> {
-    let checked = async {
-        let view = Function::of_stack(sdk, stack, Surface::View)?;
-        let locks = all(&view, json!({ "act": "list" }), "locks", u32::MAX).await?;
-        let shown = shown(&view, &locks).await?;
-        Ok(vec![
+/// The locks that view lists, and those of them that `show` has described.
+pub(super) struct Listed {
+    pub(super) locks: Vec<Value>,
+    shown: Vec<Value>,
+}
+
+/// Lists the locks of a stack.
+///
+/// # Errors
+/// [`ActError`] if view cannot be invoked or cannot read the table.
+pub(super) async fn list(sdk: &SdkConfig, stack: &Stack) -> Result<Listed, ActError> {
+    let view = Function::of_stack(sdk, stack, Surface::View)?;
+    let locks = all(&view, json!({ "act": "list" }), "locks", u32::MAX).await?;
+    let shown = shown(&view, &locks).await?;
+    Ok(Listed { locks, shown })
+}
+
+/// Checks the locks.
+pub(super) fn check_locks(listed: Result<Listed, ActError>) -> Vec<Check> {
+    match listed {
+        Ok(Listed { locks, shown }) => vec![
             closed(&locks),
             dead(&shown),
             without_permit(&shown),
             circular(&shown),
-        ])
-    };
-    let checked: Result<_, ActError> = checked.await;
-    checked.unwrap_or_else(|error| vec![Check::unknown("locks", error.text)])
+        ],
+        Err(error) => vec![Check::unknown("locks", error.text)],
+    }
 }
 
 /// Returns the [`SHOWN_MAX`] locks with the latest grants, as `show` returns them.
@@ -74,14 +87,16 @@ fn dead(shown: &[Value]) -> Check {
     let is_dead = |holder: &Value| {
         // A holder that is not an execution has at most one task, in which it runs itself.
         let own = match &holder["execution"] {
-            Value::Null => list(holder, "tasks").first().map(|task| &task["stoppedAt"]),
+            Value::Null => entries(holder, "tasks")
+                .first()
+                .map(|task| &task["stoppedAt"]),
             execution => Some(&execution["stoppedAt"]),
         };
         let next = holder["next"]["action"].as_str();
         let acted_on = next.is_some_and(|next| next != "wake");
         acted_on && (is_over(&holder["expiresAt"]) || own.is_some_and(is_over))
     };
-    let has_dead = |lock: &&Value| list(lock, "holders").iter().any(is_dead);
+    let has_dead = |lock: &&Value| entries(lock, "holders").iter().any(is_dead);
     let names = shown.iter().filter(has_dead).map(name_of);
     let advice = "type lockstep show LOCK to see the state of the holder; see the log and the alarms of the reaper";
     found("dead holders", "has a dead holder", names, advice)
@@ -89,7 +104,7 @@ fn dead(shown: &[Value]) -> Check {
 
 /// Checks for work that is still running although its run has ended or has lost its permit.
 fn without_permit(shown: &[Value]) -> Check {
-    let has_work = |lock: &&Value| !list(lock, "withoutPermit").is_empty();
+    let has_work = |lock: &&Value| !entries(lock, "withoutPermit").is_empty();
     let names = shown.iter().filter(has_work).map(name_of);
     let advice =
         "type lockstep show LOCK to see the tasks; stop them, unless their stale policy is yield";
@@ -121,14 +136,14 @@ fn circular(shown: &[Value]) -> Check {
     )
 }
 
-fn list<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
+fn entries<'a>(lock: &'a Value, field: &str) -> &'a [Value] {
     lock[field].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Returns a check that passes if `locks` is empty. `wrong` is a predicate that is true of each of the
 /// `locks`.
 fn found<'a>(
-    name: &str,
+    name: &'static str,
     wrong: &str,
     locks: impl Iterator<Item = &'a str>,
     advice: &'static str,
@@ -143,7 +158,7 @@ fn found<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Status;
+    use super::super::check::Status;
     use super::*;
 
     #[test]

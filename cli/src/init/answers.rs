@@ -1,0 +1,269 @@
+//! The answers that the files are made of, each with the rule that it is held to.
+
+use super::template::Template;
+use crate::args::parse;
+use crate::audit::schedule::check_expression;
+use regex_lite::Regex;
+
+/// What an adopter was asked, and what ECS said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answers {
+    /// Name of the stack of Lockstep.
+    pub(super) stack: String,
+    pub(super) lock: String,
+    pub(super) cluster: String,
+    /// ARN of the task definition as a run names it, with a revision if the adopter named one.
+    pub(super) task_definition: String,
+    pub(super) container: String,
+    pub(super) roles: Vec<String>,
+    pub(super) launch: Launch,
+    pub(super) subnets: String,
+    pub(super) security_groups: String,
+    pub(super) public_ip: bool,
+    pub(super) schedule: String,
+    pub(super) timezone: String,
+    pub(super) max_run_seconds: u64,
+    /// Empty for no mails.
+    pub(super) email: String,
+}
+
+/// Where ECS places a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Launch {
+    Fargate,
+    Ec2,
+}
+
+/// A question: its flag, what it asks, and the rule of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    Cluster,
+    TaskDefinition,
+    Container,
+    TaskRole,
+    Subnets,
+    SecurityGroups,
+    Schedule,
+    Timezone,
+    MaxRun,
+    Email,
+    Lock,
+}
+
+impl Question {
+    /// Returns the flag and the text at the terminal.
+    pub(super) fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cluster => ("--cluster", "ECS cluster (name or ARN)"),
+            Self::TaskDefinition => (
+                "--task-definition",
+                "Task definition (FAMILY, FAMILY:REVISION or ARN)",
+            ),
+            Self::Container => ("--container", "Container that does the work"),
+            Self::TaskRole => (
+                "--task-role",
+                "Task roles and execution roles (ARNs, separated by commas, or none)",
+            ),
+            Self::Subnets => ("--subnets", "Subnets (separated by commas)"),
+            Self::SecurityGroups => ("--security-groups", "Security groups (separated by commas)"),
+            Self::Schedule => (
+                "--schedule",
+                "When it starts, such as rate(1 hour) or cron(0 6 * * ? *)",
+            ),
+            Self::Timezone => ("--timezone", "Time zone"),
+            Self::MaxRun => (
+                "--max-run",
+                "Time limit of a run, twice the longest good one, such as 2h",
+            ),
+            Self::Email => (
+                "--email",
+                "Address for alarms and messages (empty for none)",
+            ),
+            Self::Lock => ("--lock", "Name of the lock"),
+        }
+    }
+
+    /// Checks an answer. With `offline`, a cluster and a task definition are ARNs.
+    ///
+    /// # Errors
+    /// The flag, the value and the rule that the value breaks, in one line.
+    pub(super) fn check(self, value: &str, offline: bool) -> Result<(), String> {
+        let checked = match self {
+            Self::Cluster if offline || value.starts_with("arn:") => {
+                let arns = Template::lockstep().check("ClusterArns", value);
+                let rule = "the ARN of one cluster";
+                arns.map_err(|_| rule.to_owned())
+                    .and(one_of_a_list(value, rule))
+            }
+            Self::TaskDefinition if offline || value.starts_with("arn:") => {
+                let arns = Template::lockstep().check("TaskDefinitionArns", &every_revision(value));
+                let rule = "the ARN of one task definition, with or without a revision";
+                arns.map_err(|_| rule.to_owned())
+                    .and(one_of_a_list(value, rule))
+            }
+            Self::Cluster => word(
+                value,
+                "[A-Za-z0-9_-]{1,255}",
+                "the name or the ARN of a cluster",
+            ),
+            Self::TaskDefinition => word(
+                value,
+                "[A-Za-z0-9_-]{1,255}(:[1-9][0-9]*)?",
+                "FAMILY, FAMILY:REVISION or an ARN",
+            ),
+            Self::Container => word(value, "[A-Za-z0-9_-]{1,255}", "the name of a container"),
+            Self::TaskRole if value == "none" => Ok(()),
+            Self::TaskRole => not_empty(value, "TaskRoleArns"),
+            Self::Subnets => not_empty(value, "SubnetIds"),
+            Self::SecurityGroups => not_empty(value, "SecurityGroupIds"),
+            Self::Schedule => check_expression(value, None),
+            Self::Timezone => check_expression("rate(1 hour)", Some(value)),
+            Self::MaxRun => parse::limit(value).map(drop),
+            Self::Email => Template::lockstep().check("AlarmEmail", value).and(word(
+                value,
+                r#"[^"'\\]*"#,
+                "an address without quotes and backslashes",
+            )),
+            Self::Lock => parse::lock(value)
+                .map(drop)
+                .and(Template::schedule().check("LockName", value)),
+        };
+        let (flag, _) = self.texts();
+        checked.map_err(|rule| {
+            let rule = rule.strip_prefix("must be ").unwrap_or(&rule);
+            format!("{flag} is {value:?}, but must be {rule}")
+        })
+    }
+}
+
+/// Returns the ARN of the family of a task definition.
+pub(super) fn family(arn: &str) -> &str {
+    let (family, revision) = arn.rsplit_once(':').unwrap_or((arn, ""));
+    match revision.bytes().all(|byte| byte.is_ascii_digit()) && !revision.is_empty() {
+        true => family,
+        false => arn,
+    }
+}
+
+/// Returns the entry of `TaskDefinitionArns` for every revision of a task definition.
+pub(super) fn every_revision(arn: &str) -> String {
+    format!("{}:*", family(arn))
+}
+
+fn not_empty(value: &str, parameter: &str) -> Result<(), String> {
+    match value.is_empty() {
+        true => Template::lockstep().check(parameter, "-"),
+        false => Template::lockstep().check(parameter, value),
+    }
+}
+
+fn one_of_a_list(value: &str, rule: &str) -> Result<(), String> {
+    match value.is_empty() || value.contains([',', '*']) {
+        true => Err(rule.to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn word(value: &str, pattern: &str, rule: &str) -> Result<(), String> {
+    let pattern = Regex::new(&format!("^(?:{pattern})$"));
+    match pattern.is_ok_and(|pattern| pattern.is_match(value)) {
+        true => Ok(()),
+        false => Err(rule.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_refused_names_flag_value_and_rule() {
+        use Question as Q;
+        let arn = "arn:aws:ecs:eu-west-1:111122223333:";
+        let cluster = format!("{arn}cluster/batch");
+        let task = format!("{arn}task-definition/report");
+        for (question, good, bad) in [
+            (
+                Q::Cluster,
+                vec!["batch", &cluster],
+                vec!["", "a b", "batch*", &task],
+            ),
+            (
+                Q::TaskDefinition,
+                vec!["report", "report:4", &task, &format!("{task}:4")],
+                vec![
+                    "",
+                    "report:0",
+                    "report:*",
+                    &cluster,
+                    &format!("{task}:*"),
+                    &format!("{task},{task}"),
+                ],
+            ),
+            (Q::Container, vec!["app"], vec!["", "a b"]),
+            (
+                Q::TaskRole,
+                vec!["none", "arn:aws:iam::111122223333:role/a"],
+                vec!["", "role/a", "arn:aws:iam::111122223333:role/a, none"],
+            ),
+            (
+                Q::Subnets,
+                vec!["subnet-1", "subnet-1,subnet-2"],
+                vec!["", "sg-1", "subnet-1 "],
+            ),
+            (Q::SecurityGroups, vec!["sg-1"], vec!["", "subnet-1"]),
+            (
+                Q::Schedule,
+                vec!["rate(1 hour)", "cron(0 6 * * ? *)"],
+                vec!["hourly", "cron(0 6 * * * *)"],
+            ),
+            (
+                Q::Timezone,
+                vec!["UTC", "Europe/Berlin"],
+                vec!["", "Mars/Olympus"],
+            ),
+            (Q::MaxRun, vec!["2h", "1s"], vec!["", "0s", "366d", "2"]),
+            (
+                Q::Email,
+                vec!["", "a@example.com"],
+                vec!["a", r#""a"@example.com"#, "a b@example.com"],
+            ),
+            (
+                Q::Lock,
+                vec!["hourly-report", "a/b"],
+                vec!["", "a b", "-a", "a:b"],
+            ),
+        ] {
+            for value in good {
+                assert_eq!(question.check(value, false), Ok(()), "{question:?}");
+            }
+            for value in bad {
+                let refused = question.check(value, false).unwrap_err();
+                let (flag, _) = question.texts();
+                let begin = format!("{flag} is {value:?}, but must be ");
+                assert!(refused.starts_with(&begin), "{refused}");
+                assert!(refused.len() > begin.len(), "{refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_aws_a_cluster_and_a_task_definition_are_arns() {
+        for (question, name) in [
+            (Question::Cluster, "batch"),
+            (Question::TaskDefinition, "report"),
+        ] {
+            assert_eq!(question.check(name, false), Ok(()));
+            let refused = question.check(name, true).unwrap_err();
+            assert!(refused.contains("the ARN of one"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_entry_of_a_task_definition_has_every_revision() {
+        let arn = "arn:aws:ecs:eu-west-1:111122223333:task-definition/report";
+        for given in [arn.to_owned(), format!("{arn}:4")] {
+            assert_eq!(every_revision(&given), format!("{arn}:*"));
+        }
+    }
+}
