@@ -7,7 +7,7 @@ SEMANTIC = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-[0-9A-Za-z]+(?:\.
 # A package of a Cargo.lock without a source is one of this repository.
 LOCKED = r'(?<=^version = ")[^"]+(?="\n(?!source))'
 # The answer of lockstep doctor.
-ANSWERED = rf"(?<=command ){SEMANTIC}(?=, template)|(?<=template ){SEMANTIC}(?=, functions)|(?<=, functions ){SEMANTIC}"
+ANSWERED = rf"(?<=command ){SEMANTIC}(?=, template)|(?<=template ){SEMANTIC}(?=, functions)|(?<=, functions ){SEMANTIC}|(?<=, definition ){SEMANTIC}"
 # File, expression for the version, and how often it is there; 0: once or more.
 PLACES = (
     ("Cargo.toml", r'(?<=^\[workspace\.package\]\nversion = ")[^"]+', 1),
@@ -22,9 +22,10 @@ PLACES = (
     ("infra/cdk/README.md", rf"(?<=lockstep-cdk-){SEMANTIC}(?=\.tgz)", 0),
     ("infra/cdk/test/snapshots/minimal.json", r'(?<="LockstepVersion": \{"Value":")[^"]+', 1),
     ("infra/cdk/test/snapshots/everything.json", r'(?<="LockstepVersion": \{"Value":")[^"]+', 1),
-    ("docs/first-lock.md", ANSWERED, 3),
-    ("docs/upgrade.md", ANSWERED, 3),
-    ("docs/transcripts.md", ANSWERED, 3),
+    ("statemachines/exclusive-run.asl.json", rf'(?<=^  "Comment": "Lockstep ){SEMANTIC}(?=\. )', 1),
+    ("docs/first-lock.md", ANSWERED, 0),
+    ("docs/upgrade.md", ANSWERED, 0),
+    ("docs/transcripts.md", ANSWERED, 0),
 )
 
 

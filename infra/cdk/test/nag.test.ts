@@ -15,7 +15,7 @@ const REASONS: [RegExp, string][] = [
   [/^SQS3$/, 'The queue is itself the dead-letter queue.'],
   [/^SQS4$/, 'EventBridge and Scheduler are the only senders, and they use TLS.'],
   [/^SNS3$/, 'CloudWatch and EventBridge are the only senders, and they use TLS.'],
-  [/^IAM5\[Resource::\*\]$/, 'Log delivery, SendTaskSuccess and DescribeTaskDefinition have no resource type; ListTasks has the condition ecs:cluster.'],
+  [/^IAM5\[Resource::\*\]$/, 'Log delivery, SendTaskSuccess, DescribeTaskDefinition and DescribeResourcePolicies have no resource type; ListTasks has the condition ecs:cluster.'],
   [/^IAM5\[.*:execution:\*\]$/, 'Any workflow may hold a lock, and a dead one has to free it: decision 0017. Descriptions only.'],
   [/^IAM5\[.*:(execution|stateMachine):Test-team-\*(:\*)?\]$/, 'State machines that take the name of this stack: decision 0022.'],
   [/^IAM5\[.*:lockstep-\*\]$/, 'Executions that an exclusive-run has named.'],

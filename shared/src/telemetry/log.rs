@@ -84,7 +84,7 @@ pub fn targets(level: Level) -> Targets {
 
 #[cfg(test)]
 mod tests {
-    use super::{Level, OWN, SubscriberExt, lines, targets};
+    use super::{Level, OWN, SubscriberExt, lines, report_unknown_level, targets};
     use serde_json::Value;
     use std::io::Write;
     use std::sync::{Arc, Mutex};
@@ -109,8 +109,9 @@ mod tests {
         let log = tracing_subscriber::registry().with(lines(Level::INFO, move || writer.clone()));
 
         tracing::subscriber::with_default(log, || {
-            tracing::info!(event = "released", locks = 2, "a release");
-            tracing::warn!("{{");
+            for value in ["verbose", "{"] {
+                report_unknown_level(Some(value));
+            }
         });
 
         let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
@@ -118,8 +119,9 @@ mod tests {
         let parsed: Vec<Value> = parsed.collect();
         let versions: Vec<_> = parsed.iter().map(|line| &line["version"]).collect();
         assert_eq!(versions, [env!("CARGO_PKG_VERSION"); 2], "{text}");
-        assert_eq!([&parsed[0]["event"], &parsed[1]["message"]], ["released", "{"]);
-        assert_eq!(parsed[0]["locks"], 2);
+        let values = [&parsed[0]["value"], &parsed[1]["value"]];
+        assert_eq!(values, ["verbose", "{"], "{text}");
+        assert_eq!(parsed[0]["event"], "log_level_unknown");
     }
 
     fn levels() -> impl Iterator<Item = Level> {

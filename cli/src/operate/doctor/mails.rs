@@ -39,7 +39,7 @@ fn of_counts(confirmed: u64, pending: u64) -> Check {
     Check::new(
         "mails",
         confirmed > 0 && pending == 0,
-        format!("{confirmed} subscriptions confirmed, {pending} not confirmed"),
+        format!("confirmed subscriptions: {confirmed}, not confirmed: {pending}"),
         match pending {
             0 => {
                 "the subscription of AlarmEmail is gone: set AlarmEmail to an empty text, deploy, set it again, and \
