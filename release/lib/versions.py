@@ -38,7 +38,7 @@ def each(root=ROOT):
     """Every place with the versions that it has."""
     for name, expression, times in PLACES:
         found = re.findall(expression, (root / name).read_text(), re.MULTILINE)
-        if len(found) != times and (times or not found):
+        if len(found) != times if times else not found:
             raise Refusal(f"{name} has a version {len(found)} times where {times or 'at least 1'} is known: see release/lib/versions.py")
         yield name, found
 
