@@ -28,7 +28,7 @@ const fn hidden(lease: u32) -> Plan {
 
 worlds! {
     fn a_silent_live_holder_is_stopped_only_after_its_lease_and_mark:
-        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90344,
+        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90856,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -80,7 +80,7 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_silent_run_and_its_child_are_stopped_only_after_lease_and_mark:
-        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90568,
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 91080,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -91,12 +91,12 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
     fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it:
-        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 218903,
+        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 224403,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: wake";
 
     fn a_hidden_holder_that_dies_blocks_no_waiter:
-        1, [HIDDEN, QUEUE], may { crashes: 1 }, with { ticks: 4 } => 49943,
+        1, [HIDDEN, QUEUE], may { crashes: 1 }, with { ticks: 4 } => 49959,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake";
 
@@ -107,7 +107,7 @@ worlds! {
         "refused: Held, then: wake";
 
     fn a_renewal_whose_answer_is_lost_shortens_no_lease:
-        1, [HIDDEN, REFUSE], may { beats: 1, losses: 1 }, with { ticks: 4, skew: true } => 231123,
+        1, [HIDDEN, REFUSE], may { beats: 1, losses: 1 }, with { ticks: 4, skew: true } => 231165,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed",
         "Unchanged, refused: Held, refused: LeaseLost";
 

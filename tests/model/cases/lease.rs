@@ -39,25 +39,25 @@ worlds! {
         "Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_clock_that_is_a_second_slow_breaks_no_property:
-        1, [BEATS, REFUSE], may { crashes: 1, beats: 1 }, with { ticks: 1, skew: true } => 107626,
+        1, [BEATS, REFUSE], may { crashes: 1, beats: 1 }, with { ticks: 1, skew: true } => 107690,
         "Done, Ended, Freed, Granted, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done:
-        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 4081,
+        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 4093,
         "Ended, Granted, Queued, Released, Renewed, Unchanged, refused: Held",
         "then: end the heartbeat, then: wake";
 
     fn a_redriven_run_gets_its_old_grant_or_none_beside_a_waiter:
         1, [BEATS, QUEUE], may { redrives: 1, crashes: 1, beats: 1 },
-        with { quick_checks: true } => 27229,
+        with { quick_checks: true } => 27399,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Reinstated, Released",
         "Released already, Renewed, Unchanged, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
 
     fn a_redriven_run_gets_its_old_grant_or_none_beside_a_new_run:
         1, [BEATS, REFUSE], may { redrives: 1, crashes: 1, beats: 1 },
-        with { quick_checks: true, ticks: 1 } => 64641,
+        with { quick_checks: true, ticks: 1 } => 64797,
         "Done, Ended, Freed, Granted, Reinstated, Released, Released already, Renewed",
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
@@ -68,22 +68,22 @@ worlds! {
         "refused: LeaseLost, then: end the heartbeat";
 
     fn a_run_that_yields_works_on_beside_the_next:
-        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 20900,
+        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 21212,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
     fn the_lease_of_a_run_that_yields_may_end_while_it_works:
-        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 55080,
+        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 55496,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
     fn a_frozen_lock_grants_nothing_until_an_operator_opens_it:
-        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 27594,
+        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 27754,
         "AlreadyHeld, Done, Ended, Freed, Frozen, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Frozen, refused: Stale, then: wake";
 
     fn a_lease_that_heartbeats_lengthen_is_taken_only_after_its_new_end:
-        1, [GROWS, REFUSE], may { beats: 1, crashes: 1 }, with { ticks: 5 } => 263617,
+        1, [GROWS, REFUSE], may { beats: 1, crashes: 1 }, with { ticks: 5 } => 263629,
         "Done, Ended, Freed, Granted, Lost, Released, Released already, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost";
 }

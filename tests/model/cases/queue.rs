@@ -38,12 +38,12 @@ worlds! {
         "refused: Held, then: wake, then: wake again";
 
     fn a_waiter_that_registers_twice_keeps_its_place:
-        1, [QUEUE, QUEUE], may { copies: 1, timeouts: 1 } => 39813,
+        1, [QUEUE, QUEUE], may { copies: 1, timeouts: 1 } => 39845,
         "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged, then: wake",
         "then: wake again";
 
     fn a_registration_by_a_slow_clock_loses_no_turn:
-        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 192008,
+        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 193608,
         "AlreadyHeld, Freed, Granted, Queued, Released, Unchanged, then: wake";
 
     fn a_waiter_that_waits_long_enough_gives_up_and_stops_no_run:
@@ -99,7 +99,7 @@ worlds! {
         "refused: Held, then: stop, then: wake, then: wake again";
 
     fn a_replacer_that_dies_leaves_the_lock_free:
-        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 42294,
+        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 42295,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already",
         "Unchanged, refused: Held, then: dismiss who is sent away, then: stop, then: wake",
         "then: wake again";

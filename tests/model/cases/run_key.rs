@@ -36,7 +36,7 @@ worlds! {
 
     fn a_redriven_run_and_a_second_start_of_its_tick_succeed_once:
         1, [TICK_BEATS, TICK_BEATS], may { crashes: 1, redrives: 1, beats: 1 },
-        with { own_ends: true } => 81319,
+        with { own_ends: true } => 81347,
         "Done, Ended, Freed, Granted, Lost, Reinstated, Released, Released already, Renewed",
         "Unchanged, refused: Duplicate, refused: Held, refused: LeaseLost",
         "then: end the heartbeat";

@@ -43,7 +43,7 @@ worlds! {
         "Unchanged, refused: Held, then: end the heartbeat, then: wake, then: wake again";
 
     fn a_release_that_arrives_late_ends_no_other_grant:
-        1, [REFUSE, QUEUE], may { strays: 2 }, with { quick_checks: true } => 3573,
+        1, [REFUSE, QUEUE], may { strays: 2 }, with { quick_checks: true } => 3577,
         "AlreadyHeld, Freed, Granted, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake, then: wake again";
 
@@ -73,7 +73,7 @@ worlds! {
         "then: hand over, then: wake, then: wake again";
 
     fn a_polling_waiter_that_dies_leaves_its_turn_to_the_next:
-        1, [POLLS, QUEUE], may { timeouts: 1, crashes: 1 }, with { quick_checks: true } => 7170,
+        1, [POLLS, QUEUE], may { timeouts: 1, crashes: 1 }, with { quick_checks: true } => 7190,
         "AlreadyHeld, Done, Freed, Granted, Queued, Released, Released already, Unchanged",
         "then: hand over, then: wake, then: wake again";
 
