@@ -272,14 +272,23 @@ async fn a_retry_of_a_key_waits_while_the_yielded_work_is_being_stopped() {
     functions.sweep().await;
     let next = json!({ "runKey": "tick", "waitForEnding": true });
 
+    let began = functions.now();
     let at_work = functions.status(run_of("b", next.clone())).await;
-    functions.end("a", ExecutionEnd::Aborted);
-    let stopping = functions.acquire(run_of("b", next.clone())).await;
+    let waited = functions.now();
     let own = functions
         .status(run_of("c", json!({ "runKey": "tick" })))
         .await;
+    functions.end("a", ExecutionEnd::Aborted);
+    let stopping = functions.acquire(run_of("b", next.clone())).await;
     functions.put_task("a", exited(1));
     let over = functions.status(run_of("b", next)).await;
+
+    assert_eq!(
+        waited.millis_since(began),
+        3000,
+        "for an end that shows late"
+    );
+    assert_eq!(functions.now(), waited, "no other answer is waited for");
 
     assert_eq!(at_work, "duplicate");
     assert_fails(stopping, "Lockstep.Unavailable", &["a retry is safe"]);

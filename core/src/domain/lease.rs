@@ -323,7 +323,6 @@ impl Lease {
         let limit = self.enforces_limits_at().filter(|_| !frozen);
         let granted = self.token.granted_at();
         let confirmed = self.call.as_ref().map(|_| granted.plus(CONFIRMED_WITHIN));
-        let confirmed = confirmed.filter(|_| suspicion.is_none());
         let first = limit.into_iter().chain(confirmed);
         let first = first.fold(suspicion.unwrap_or(self.expires_at), Timestamp::min);
         ending.unwrap_or(first)

@@ -104,7 +104,6 @@ impl Gathering {
         ];
         self.history_read = false;
         self.evidence = Evidence::none();
-        self.replacer = None;
         self.evidence.work = WorkObservation::before_requests(&self.lease);
         self.queue = own
             .into_iter()
