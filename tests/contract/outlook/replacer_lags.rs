@@ -32,4 +32,6 @@ async fn show_predicts_what_a_check_does_after_the_lag_of_a_replacer() {
         _ => "something else",
     };
     assert_eq!(next, done, "{shown}");
+    let from = &shown["holders"][0]["next"]["from"];
+    assert_eq!(from, "2026-03-01T06:00:40Z", "30 s after the registration");
 }
