@@ -176,7 +176,8 @@ pub(super) fn lease_value(lease: &Lease) -> AttributeValue {
 /// - `token`: fencing token of the grant
 /// - `expiresAt`, `leaseMs`, `beatMs`: when the lease ends unless it is renewed, its length, and the time
 ///   between heartbeats
-/// - `runUntil`, `maxRunMs`: when the run must be over, and the limit from which a restart computes it anew
+/// - `runUntil`, `maxRunMs`: when the run exceeds its `maxRunSeconds`, and that limit in milliseconds. A redrive
+///   and the confirmation of a hand-over set `runUntil` again
 /// - `stallsAt`, `noProgressMs`, `progress`: when the run is stale unless its progress changes, the limit, and
 ///   the latest progress
 /// - `stale`: stale policy, if it is not `terminate`
