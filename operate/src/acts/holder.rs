@@ -80,10 +80,13 @@ pub(super) fn latest(record: &LockRecord, lease: &Lease, next: &Next) -> Timesta
         true => next.from,
         false => lease.dead_at(),
     };
-    // The sweep takes a lock only `DEAD_AFTER` after it is due.
-    record
-        .due
-        .map_or(swept, |due| due.plus(DEAD_AFTER).max(swept))
+    // The sweep takes a lock only `DEAD_AFTER` after it is due. A sweep that comes before the action writes when the lock is
+    // due next.
+    let due = match record.due {
+        Some(due) if due.plus(DEAD_AFTER) < next.from => record.next_due(),
+        due => due,
+    };
+    due.map_or(swept, |due| due.plus(DEAD_AFTER).max(swept))
         .plus(SWEEP_INTERVAL)
 }
 

@@ -27,18 +27,26 @@ pub(super) struct Case {
     pub(super) lease: Terms,
     execution: Seen,
     replacer: Seen,
-    replacer_gave_up: bool,
+    replacer_waits: Waits,
     owned: bool,
     tasks: Tasks,
     lock: Lock,
     pub(super) now: u32,
 }
 
-/// How many permits the lock has, and what closes it.
+/// How many permits the lock has, what closes it, and until when it rests.
 #[derive(Clone, Debug)]
 struct Lock {
     permits: i64,
     mode: Closed,
+    rests_until: u32,
+}
+
+/// When the replacer has registered, and until when it waits.
+#[derive(Clone, Debug)]
+struct Waits {
+    since: u32,
+    until: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +73,8 @@ pub(super) struct Terms {
     pub(super) replaced: bool,
     suspect: Option<u32>,
     ending: Option<(u32, EndingCause)>,
+    run_until: Option<u32>,
+    stalls_at: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -133,8 +143,19 @@ fn terms() -> impl Strategy<Value = Terms> {
         option::of(60..200_u32),
         option::weighted(0.3, (0..130_u32, cause)),
     );
-    (0..60_u32, stale, option::of(work), 0..2_u32, marks).prop_map(
-        |(renewed, stale, work, redrives, (called, replaced, suspect, ending))| Terms {
+    let limit = || option::weighted(0.2, seconds());
+    let limits = (limit(), limit());
+    (0..60_u32, stale, option::of(work), 0..2_u32, marks, limits).prop_map(
+        |(
+            renewed,
+            stale,
+            work,
+            redrives,
+            (called, replaced, suspect, ending),
+            (run_until, stalls_at),
+        )| Terms {
+            run_until,
+            stalls_at,
             renewed,
             stale,
             work,
@@ -153,8 +174,14 @@ fn lock() -> impl Strategy<Value = Lock> {
         1 => option::of(seconds()).prop_map(Closed::PausedUntil),
         1 => Just(Closed::Frozen),
     ];
-    (prop_oneof![4 => Just(1), 1 => Just(2)], mode)
-        .prop_map(|(permits, mode)| Lock { permits, mode })
+    let rests_until = prop_oneof![4 => Just(0), 1 => seconds()];
+    (prop_oneof![4 => Just(1), 1 => Just(2)], mode, rests_until).prop_map(
+        |(permits, mode, rests_until)| Lock {
+            permits,
+            mode,
+            rests_until,
+        },
+    )
 }
 
 pub(super) fn cases() -> impl Strategy<Value = Case> {
@@ -167,7 +194,11 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
         1 => Just(Tasks::Hidden),
         5 => proptest::collection::vec(any::<bool>(), 0..3).prop_map(Tasks::Seen),
     ];
-    let replacer = (seen(), any::<bool>());
+    let waits = (prop_oneof![Just(0), seconds()], option::of(seconds()));
+    let replacer = (
+        seen(),
+        waits.prop_map(|(since, until)| Waits { since, until }),
+    );
     (
         kind,
         terms(),
@@ -179,16 +210,19 @@ pub(super) fn cases() -> impl Strategy<Value = Case> {
         seconds(),
     )
         .prop_map(
-            |(holder, lease, execution, replacer, owned, tasks, lock, now)| Case {
-                holder,
-                lease,
-                execution,
-                replacer: replacer.0,
-                replacer_gave_up: replacer.1,
-                owned,
-                tasks,
-                lock,
-                now,
+            |(holder, lease, execution, replacer, owned, tasks, lock, now)| {
+                Case {
+                    holder,
+                    lease,
+                    execution,
+                    replacer: replacer.0,
+                    replacer_waits: replacer.1,
+                    owned,
+                    tasks,
+                    lock,
+                    now,
+                }
+                .until_now()
             },
         )
 }
@@ -206,6 +240,24 @@ const MACHINE: &str = "arn:aws:states:eu-west-1:123456789012:stateMachine:etl";
 const TASK: &str = "arn:aws:ecs:eu-west-1:123456789012:task/batch/own";
 
 impl Case {
+    /// Returns the case without what would happen only after `now`.
+    fn until_now(mut self) -> Self {
+        let now = self.now;
+        let lease = &mut self.lease;
+        lease.renewed = lease.renewed.min(now);
+        lease.suspect = lease.suspect.map(|since| since.min(now));
+        if let Some((since, _)) = &mut lease.ending {
+            *since = (*since).min(now);
+        }
+        self.replacer_waits.since = self.replacer_waits.since.min(now);
+        for seen in [&mut self.execution, &mut self.replacer] {
+            if let Seen::Ended(_, Some(at), _) = seen {
+                *at = (*at).min(now);
+            }
+        }
+        self
+    }
+
     pub(super) fn holder(&self) -> HolderId {
         let execution = arn("a");
         testing::holder(match self.holder {
@@ -244,6 +296,8 @@ impl Case {
             work,
             stale: terms.stale,
             redrives: terms.redrives,
+            run_until: terms.run_until.map(after),
+            stalls_at: terms.stalls_at.map(after),
             call: terms.called.map(|pushed| Call {
                 task_token: pushed.then(|| testing::task_token("waits")),
                 since: after(0),
@@ -272,13 +326,14 @@ impl Case {
             ..LockRecord::new(Permits::new(self.lock.permits).expect("permits"))
         };
         record.gate.mode = self.mode();
+        record.gate.not_before = after(self.lock.rests_until);
         if self.lease.replaced {
             let waiter = Waiter {
                 terms: testing::terms(self.replacer()),
                 task_token: None,
-                wait_until: self.replacer_gave_up.then(|| after(0)),
-                since: after(0),
-                queued_at: after(0),
+                wait_until: self.replacer_waits.until.map(after),
+                since: after(self.replacer_waits.since),
+                queued_at: after(self.replacer_waits.since),
             };
             record.front_ticket = record.front_ticket.ahead();
             record.queue.insert(waiter.id(), record.front_ticket);
