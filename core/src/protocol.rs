@@ -135,9 +135,8 @@ impl<S: LockStore, C: Clock> Protocol<S, C> {
                 self.clock.sleep(self.backoff.wait(retries)).await;
                 retries += 1;
             }
-            // Only an acquire reads what closes new locks. A pause creates a record too, but an operator
-            // asked for that lock by name.
-            let creates = matches!(command, Command::Acquire(_));
+            // A pause creates a record too, but it closes that lock, whatever closes new locks.
+            let creates = matches!(command, Command::Acquire(_) | Command::NoteStart(_));
             let reply = self.carry(lock, request, creates).await?;
             match attempt.reply(reply, self.clock.now()) {
                 AttemptStep::Ask(next) => attempt = next,

@@ -56,6 +56,26 @@ fn inputs(functions: &Functions) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn the_first_start_of_a_lock_is_in_its_history_and_opens_no_paused_lock() {
+    for paused in [false, true] {
+        let functions = with_nightly();
+        if paused {
+            functions.order("pause", json!({ "all": true })).await;
+        }
+
+        functions.operate(start(&json!({}))).await.unwrap();
+
+        let history = json!({ "act": "history", "lock": "nightly" });
+        let history = functions.view(history).await.unwrap();
+        let outcomes: Vec<_> = history["runs"].as_array().unwrap().iter().collect();
+        assert_eq!(outcomes.len(), 1, "{history}");
+        assert_eq!(outcomes[0]["outcome"], "started");
+        let run = functions.status(ask_with("a", json!({}))).await;
+        assert_eq!(run, if paused { "skipped" } else { "granted" });
+    }
+}
+
+#[tokio::test]
 async fn operate_starts_a_lock_that_has_never_run_from_its_schedule() {
     for (more, time) in [
         (json!({}), NOW),

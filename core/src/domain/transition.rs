@@ -10,6 +10,7 @@ use super::gate::Mode;
 use super::guard::{Change, Clause, Guard, RunGuard, WaiterDrop};
 use super::holder::{HolderId, TaskToken};
 use super::lease::Lease;
+use super::permits::Permits;
 use super::record::LockRecord;
 use super::run::{Run, RunId, RunOutcome, RunWrite};
 use super::terms::Waiter;
@@ -34,6 +35,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns the record of a lock that has none yet: open, or paused if all locks are paused.
+    #[must_use]
+    pub fn new_record(&self, permits: Permits) -> LockRecord {
+        let mut new = LockRecord::new(permits);
+        new.gate.mode = self.new_lock.clone().unwrap_or(Mode::Open);
+        new
+    }
+
     /// Returns whether another write came between the read of the record and the read of a run. A run in
     /// the history that has no end must have its lease in the record; if the lease is missing, the two
     /// were read in different versions.

@@ -134,7 +134,7 @@ fn waits_as(record: &LockRecord, holder: &HolderId) -> Option<WaiterId> {
 }
 
 /// Returns the record, with the capacity `permits` if the lock has no holder and no waiter. Of a lock
-/// without a record, returns a new record: open, or paused if all locks are paused.
+/// without a record, returns its new record.
 ///
 /// The record is borrowed if its capacity does not change. If it is owned, the write also changes the
 /// capacity or creates the record, so it depends on the version that was seen.
@@ -145,11 +145,7 @@ fn with_capacity(seen: &Snapshot, permits: Permits) -> Cow<'_, LockRecord> {
             permits,
             ..record.clone()
         }),
-        None => {
-            let mut new = LockRecord::new(permits);
-            new.gate.mode = seen.new_lock.clone().unwrap_or(Mode::Open);
-            Cow::Owned(new)
-        }
+        None => Cow::Owned(seen.new_record(permits)),
     }
 }
 

@@ -179,15 +179,12 @@ pub(super) fn forget(
 }
 
 /// Records a start in the history. Nothing else of the lock changes. Each start gets an entry, also one
-/// that repeats an earlier start.
+/// that repeats an earlier start. The history is of a record, so a lock without one gets it.
 pub(super) fn note_start(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
-    match &seen.record {
-        Some(record) => {
-            let noted = Transition::to(record.clone(), Outcome::Done);
-            ordered(noted, ActKind::Started, audit, now)
-        }
-        None => Transition::unchanged(Outcome::Unchanged),
-    }
+    let record = seen.record.clone();
+    let record = record.unwrap_or_else(|| seen.new_record(Permits::ONE));
+    let noted = Transition::to(record, Outcome::Done);
+    ordered(noted, ActKind::Started, audit, now)
 }
 
 /// Takes a waiter out of the queue. A waiter that was granted a permit in between keeps the permit.

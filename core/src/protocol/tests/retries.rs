@@ -123,13 +123,14 @@ fn the_pauses_of_a_command_add_up_to_less_than_two_seconds() {
     assert!(longest > 900, "clients that meet are not spread: {longest}");
 }
 
-/// An order of an operator makes a record too, and is about that lock alone.
+/// A pause makes a record too, which is closed by itself.
 #[test]
-fn only_an_acquire_reads_what_closes_new_locks() {
+fn only_an_acquire_and_a_start_read_what_closes_new_locks() {
     let lock = LockKey::new("nightly").expect("a valid key");
     let token = FencingToken::from_number(7);
     let pause = || Command::Pause(audit_note("upgrade"), None);
     let run = || Command::Acquire(acquire("a"));
+    let start = || Command::NoteStart(audit_note("by hand"));
     // Columns: the case, the command, how many writes conflict, how many after them find the table busy, and the reads.
     for (case, command, conflicts, busy, reads) in [
         ("a grant at once", run(), 0, 0, 0),
@@ -137,6 +138,7 @@ fn only_an_acquire_reads_what_closes_new_locks() {
         ("a write that is overtaken", run(), 2, 0, 2),
         ("a write that meets a busy table", run(), 1, 1, 2),
         ("a release", release("a", token), 1, 0, 0),
+        ("a start", start(), 1, 0, 1),
         ("a pause", pause(), 0, 0, 0),
         ("a pause that is overtaken", pause(), 1, 0, 0),
         ("a pause that meets a busy table", pause(), 1, 1, 0),
