@@ -22,8 +22,8 @@ FIELDS = {"id", "title", "date", "machine", "note", "rows"}
 MOST_BARS = 30
 INTRODUCTION = """# Performance
 
-Shows what Lockstep takes in dollars, time, requests and memory, beside other locks. `make bench` measures again and writes this page;
-[benches](../benches/README.md) has how each figure is measured, and figures of single parts.
+What Lockstep takes, beside other locks. `make bench` measures again and writes this page; [benches](../benches/README.md) has how each figure is
+measured, and figures of single parts.
 
 | question | sections |
 |---|---|
@@ -39,28 +39,24 @@ machine.
 # What a reader of the page has to know of a result, in the order of the page.
 SUMMARIES = {
     "cost": "Dollars of 1,000 runs whose work succeeds, and what AWS bills of one run; [cost](cost.md) says what is not in it. A skip, and an hour in the "
-            "queue, is what a second run adds to the run that holds the lock. Lambda is computed: dollars take every call for a cold start, on arm64. The "
-            "semaphore has no heartbeat and no queue.",
+            "queue, is what a second run adds to the run that holds the lock.",
     "requests": "Requests to DynamoDB, failed ones included. A release that ends a waiting heartbeat also calls SendTaskSuccess once.",
-    "write-units": "Computed by DynamoDB's rules: a unit for each KB of the larger of the items before and after, twice in a transaction, and one for each "
-                   "entry that an index gains or loses.",
-    "pair-latency": "One client on one lock. At +0 ms it reaches DynamoDB Local at once; at +5 ms each request is delayed, as a network does. The subjects "
-                    "with a history item and an index write what Lockstep's table keeps besides.",
-    "warm-calls": "Calls to processes that have answered before. The lock that acquire-lock takes is free, and the reaper sweeps an empty table.",
+    "write-units": "Computed by DynamoDB's rules from the items before and after.",
+    "pair-latency": "One client on one lock. At +5 ms each request is delayed, as a network does. The subjects with a history item and an index write what "
+                    "Lockstep's table keeps besides.",
+    "warm-calls": "Calls to processes that have answered before.",
     "cold-start": "New processes of the functions, beside DynamoDB Local with TLS. What Lambda itself takes to start one is not in it.",
-    "command-time": "From the start of the process to its exit, on a lock that exists and is free. The wrapper in Python does not renew.",
-    "hand-over": "From the call of release-lock for one run to the first state of the next run after its acquire, on the emulator of Step Functions. One "
-                 "waiter is woken from the queue, the other asks every 3 s.",
+    "command-time": "From the start of the process to its exit, on a lock that is free.",
+    "hand-over": "From the call of release-lock to the first state of the next run after its acquire, on the emulator of Step Functions. One waiter is "
+                 "woken from the queue, the other asks every 3 s.",
     "recovery": "From the end of the container or of the execution to the next run, which waits in the queue. Where the events are lost, the sweep finds "
                 "the holder after its lease, 3 s here: a lease of a minute adds up to a minute.",
     "eviction": "From the call of operate that evicts a working run to SIGTERM in its container.",
-    "storm": "In simulated time, under DynamoDB's limit of 1,000 write units a second for each partition key. A call that fails is repeated as "
-             "exclusive-run does; the time ends with the answer to the last start.",
-    "many": "In simulated time, under the same limit: each client acquires and releases its part of the locks, which are new, one after the other.",
-    "scale": "Simulated: the starts a second at which more than 1 % of the requests of one limit are throttled. Each start has a lock of its own and 60 s of "
-             "work; quotas are the defaults of us-east-1, us-west-2 and eu-west-1. [Scale and quotas](scale.md) has the limits.",
-    "memory-and-size": "Memory of the processes of the warm calls; zip and binary as deployed. view is the binary of operate.",
-    "command-memory": "Peak memory while the command sleeps: of `lockstep run`, of the watchdog that it starts, and of a wrapper in Python.",
+    "storm": "In simulated time, under DynamoDB's limit of 1,000 write units a second for each partition key, until the answer to the last start.",
+    "many": "In simulated time, under the same limit: each client acquires and releases its part of the locks, which are new.",
+    "scale": "Simulated: the starts a second at which more than 1 % of the requests of one limit are throttled. [Scale and quotas](scale.md) has the limits.",
+    "memory-and-size": "Memory of the processes of the warm calls; zip and binary as deployed.",
+    "command-memory": "Peak memory while the command sleeps.",
     "item-size": "Bytes by DynamoDB's rules. Holders are execution ARNs of 105 characters; a workflow's heartbeat adds about 1,000 bytes to each.",
 }
 METHODS = """# How the figures are measured

@@ -4,6 +4,7 @@ No page counts them by a number word, which nobody keeps. Run by infra/validate 
 the tables, each between `<!-- NAME of SOURCE -->` and `<!-- end -->`.
 """
 
+import json
 import re
 import sys
 import tomllib
@@ -12,7 +13,7 @@ import unittest
 import sources
 import yaml
 from rights import only_with, rights, roles
-from sources import block, matched, members, source
+from sources import block, flat, matched, members, source
 from test_lint import ROOT, load
 
 REFERENCE = (ROOT / "docs" / "reference.md").read_text()
@@ -46,6 +47,9 @@ FIELD_LINKS = {
     "waitSeconds": ("17 days", "guarantees.md#every-user"),
     "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": ("attempts of one caller", "#retries-of-the-caller"),
 }
+# The answers of acquire-lock with which exclusive-run ends, and what its own input calls a field of a request.
+ENDS = ("skipped", "duplicate", "finished", "gaveUp")
+AS_INPUT = ("at the caller's `waitUntil`", "after `waitSeconds`")
 FLAG_LINKS = {
     "--protect": ("Protect the ECS task", "worker.md#task-protection"),
     "--signal-scope": ("Which processes get a signal", "inside-the-container.md#who-gets-the-signal"),
@@ -147,6 +151,19 @@ def inputs():
         (f"`{name}`", default, linked(meaning, FIELD_LINKS.get(name))) for name, default, meaning in sources.inputs()))
 
 
+def statuses():
+    """The answers of acquire-lock with which an execution of exclusive-run ends, without the field that makes it wait."""
+    response = json.loads(source("shared/schemas/acquire-lock.response.json"))
+    answers = {one["properties"]["status"]["const"]: one for one in response["oneOf"]}
+
+    def fields(of):
+        return ", ".join(f"`{name}{'?' * (name not in of['required'])}`"
+                         for name in [*of["required"], *(name for name in of["properties"] if name not in (*of["required"], "ending"))])
+    return table(("`status`", "when", "further fields"), *(
+        (f"`{status}`", flat(answers[status]["description"].replace(*AS_INPUT).splitlines()).rstrip("."),
+         fields(response["$defs"][answers[status]["$ref"].rpartition("/")[2]])) for status in ENDS))
+
+
 def errors():
     text = source("shared/src/contract/error_name.rs")
     names, retried = dict(re.findall(r'Self::(\w+) => "(Lockstep\.\w+)"', text)), matched(text, "is_retryable")
@@ -223,6 +240,7 @@ def requests():
 PARTS = {
     "reference.md": {
         "input of shared/schemas/exclusive-run.input.json": inputs,
+        "statuses of shared/schemas/acquire-lock.response.json": statuses,
         "parameters of infra/template.yaml": lambda: table(("parameter", "default", "meaning"), *(
             parameter(*one) for one in TEMPLATE["Parameters"].items())),
         "outputs of infra/template.yaml": lambda: table(("output", "value"), *(output(*one) for one in TEMPLATE["Outputs"].items())),
