@@ -1,7 +1,7 @@
-"""ARCHITECTURE has the attributes of the lock item as the code that writes them lists them.
+"""ARCHITECTURE has the items of the table, and the attributes of the lock item, as the code that writes them lists them.
 
 Run by infra/validate. `test_architecture.py --write` writes the tables between `<!-- written from FILE: FUNCTION -->` and `<!-- end -->`, from
-the list in the documentation of the function.
+the list in the documentation of the function, and the block of a `<!-- written from FILE -->` from the documentation of the module.
 """
 
 import re
@@ -12,6 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
 ITEM = "shared/src/store/dynamodb/item.rs"
+LAYOUT = "shared/src/store/dynamodb.rs"
+WRITTEN_BLOCK = re.compile(rf"(<!-- written from {LAYOUT} -->\n).*?(?=<!-- end -->)", re.DOTALL)
 WRITTEN_PART = re.compile(r"(<!-- written from (shared/[\w/.]+): (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 # The functions that write the attributes of each list.
 WRITERS = {"record_item": ("record_item", "expectation_values", "key"), "lease_values": ("lease_values", "work_values")}
@@ -42,12 +44,17 @@ def written(page):
     def table(match):
         rows = [f"| {names} | {meaning} |\n" for names, meaning in listed(match[3])]
         return "".join([match[1], "| attribute | meaning |\n|---|---|\n", *rows])
-    return WRITTEN_PART.sub(table, page)
+
+    def block(match):
+        lines = re.search(r"^//! (```text\n(?://!.*\n)+?//! ```\n)", (ROOT / LAYOUT).read_text(), re.MULTILINE)[1]
+        return match[1] + re.sub(r"^//! ", "", lines, flags=re.MULTILINE)
+    return WRITTEN_BLOCK.sub(block, WRITTEN_PART.sub(table, page))
 
 
 class Architecture(unittest.TestCase):
     def test_the_tables_have_the_lists_of_the_code(self):
         page = PAGE.read_text()
+        self.assertEqual(1, len(WRITTEN_BLOCK.findall(page)))
         self.assertEqual([(ITEM, function) for function in WRITERS], [match.groups()[1:] for match in WRITTEN_PART.finditer(page)])
         self.assertEqual(written(page), page, "test_architecture.py --write")
 

@@ -62,6 +62,14 @@ def commands():
         yield f"`{' '.join(['lockstep', verb, *arguments(f'{command}Args', known)])}`", meaning
 
 
+def start_flags():
+    """A row for each flag of `lockstep start` that other commands do not have."""
+    yield "flag", "meaning"
+    for about, attributes, field, kind in structs("cli/src/args/operate.rs")["StartArgs"][2]:
+        if re.search(r"\blong\b", attributes):
+            yield f"`{usage(attributes, field, kind)[0]}`", re.sub(r"--[a-z]+", r"`\g<0>`", about)
+
+
 def audit_flags():
     """A row for each argument of the audit, with its default."""
     yield "argument", "meaning"
@@ -103,7 +111,7 @@ def not_seen():
 
 
 PARTS = {
-    OPERATORS: {"cli/src/args/operate.rs": commands},
+    OPERATORS: {"cli/src/args/operate.rs": commands, "StartArgs of cli/src/args/operate.rs": start_flags},
     AUDIT: {"cli/src/args/audit.rs": audit_flags, "Report of cli/src/audit/report/fields.rs": lambda: report("Report"),
             "Audited of cli/src/audit/report/fields.rs": lambda: report("Audited"),
             "NOT_COVERED of cli/src/audit/report.rs": not_seen},

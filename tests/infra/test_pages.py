@@ -6,12 +6,14 @@ A block of a page follows a comment that names its source, and equals it:
 
 The part after the colon is a path of keys, in TypeScript the beginning of a statement; without one the block is the
 whole file. A block of `sh` holds commands whose flags exist. A figure stands in `<!-- cost of NAME -->…<!-- end -->`, and a table
-of them in `<!-- costs of runs -->`, counted from exclusive-run's definition.
+of them in `<!-- costs of runs -->`, counted from exclusive-run's definition. A table of another page follows
+`<!-- from table of PAGE -->`.
 
 Run by infra/validate with the Python of cfn-lint. `test_pages.py --write` writes the blocks and figures.
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -32,6 +34,7 @@ PAGES = [*sorted((ROOT / "docs" / "ways").glob("*.md")), *sorted((ROOT / "docs" 
 BLOCK = re.compile(r"(?:^ *<!-- from (?P<file>[^:\n]+?)(?:: (?P<part>[^\n]+?))? -->\n)?"
                    r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 COST = re.compile(r"<!-- cost of (?P<name>[^>]+?) -->(?P<text>.*?)<!-- end -->", re.DOTALL)
+TABLE = re.compile(r"(<!-- from table of (\S+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 COSTS = re.compile(r"<!-- costs of runs -->\n.*?<!-- end -->", re.DOTALL)
 DEFINITION = ROOT / "statemachines" / "exclusive-run.asl.json"
 WOVEN = ROOT / "statemachines" / "examples" / "nightly-etl.woven.asl.json"
@@ -167,6 +170,13 @@ def source(file, part):
     return statement_of(text, part) if file.endswith(".ts") else part_of(text, part.split("/"))
 
 
+def first_table(source_page, page):
+    """Returns the first table of another page, with its links from where this page is."""
+    table = re.search(r"(?:^\|.*\n)+", (ROOT / source_page).read_text(), re.MULTILINE)[0]
+    return re.sub(r"\]\((?!https:)([^)]+)\)",
+                  lambda link: f"]({os.path.relpath(ROOT / Path(source_page).parent / link[1], page.parent)})", table)
+
+
 def blocks(page):
     return list(BLOCK.finditer(page.read_text()))
 
@@ -183,7 +193,8 @@ def written(page):
         head = match[0][:match.start("body") - match.start()]
         tail = match[0][match.end("body") - match.start():]
         return head + indented(source(match["file"], match["part"]), match["indent"]) + tail
-    text = COSTS.sub(lambda _: costs(), BLOCK.sub(block, page.read_text()))
+    text = TABLE.sub(lambda match: match[1] + first_table(match[2], page), page.read_text())
+    text = COSTS.sub(lambda _: costs(), BLOCK.sub(block, text))
     return COST.sub(lambda match: f"<!-- cost of {match['name']} -->{cost(match['name'])}<!-- end -->", text)
 
 

@@ -1,7 +1,7 @@
 """docs/runbook.md has a section for each alarm of the template and for each event that calls for action, and no other section.
 
 Run by infra/validate with the Python of cfn-lint. `test_runbook.py --write` writes the description of each alarm into its section, between
-`<!-- from alarm NAME -->` and `<!-- end -->`.
+`<!-- from alarm NAME -->` and `<!-- end -->`, and the doc comments of kinds of events after `<!-- from event NAME -->`.
 """
 
 import re
@@ -10,13 +10,14 @@ import sys
 import unittest
 
 import yaml
+from sources import block, members
 from test_pages import ROOT, Loader, lockstep_flags, wrong_flags
 
 PAGE = ROOT / "docs" / "runbook.md"
 KINDS = ROOT / "shared" / "src" / "contract" / "event_kind.rs"
 PARTS = ["Meaning.", "See more.", "What to do.", "Over when"]
 LINK = "docs/runbook.md#"
-WRITTEN_PART = re.compile(r"(<!-- from alarm (\w+) -->).*?(?=<!-- end -->)", re.DOTALL)
+WRITTEN_PART = re.compile(r"(<!-- from (alarm|event) (\w+) -->).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def slug(head):
@@ -37,9 +38,19 @@ def alarms():
             if one["Type"] == "AWS::CloudWatch::Alarm"}
 
 
+def events():
+    """Returns the doc comment of each kind of event, by name."""
+    return {name: doc for name, doc, *_ in members(block(KINDS.read_text(), "EventKind"))}
+
+
+def described(alarm):
+    """Returns the description of an alarm without its link, with the names in it as code."""
+    return re.sub(r"\b[a-z]+[A-Z]\w+|\b([A-Z][a-z]+){2,}", r"`\g<0>`", alarms()[alarm].partition(LINK)[0].strip())
+
+
 def written(page):
-    """The page with the descriptions of the alarms as they have to be."""
-    return WRITTEN_PART.sub(lambda match: match[1] + re.sub(r"\b[a-z]+[A-Z]\w+|\b([A-Z][a-z]+){2,}", r"`\g<0>`", alarms()[match[2]].partition(LINK)[0].strip()), page)
+    """The page with the descriptions of the alarms and the events as they have to be."""
+    return WRITTEN_PART.sub(lambda match: match[1] + (described(match[3]) if match[2] == "alarm" else events()[match[3]]), page)
 
 
 def kinds_that_call_for_action():
@@ -69,8 +80,9 @@ class Runbook(unittest.TestCase):
     def test_sections_have_the_descriptions_of_their_alarms(self):
         self.assertEqual(written(PAGE.read_text()), PAGE.read_text(), "test_runbook.py --write")
         for anchor, text in sections().items():
-            for name in (match[1] for match in WRITTEN_PART.findall(text)):
-                self.assertEqual(anchor, alarms()[name].partition(LINK)[2])
+            for _, of, name in WRITTEN_PART.findall(text):
+                # "RunStopped" has the anchor "run-stopped".
+                self.assertEqual(anchor, alarms()[name].partition(LINK)[2] if of == "alarm" else re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower())
 
     def test_every_event_that_calls_for_action_has_a_section(self):
         self.assertGreater(len(kinds_that_call_for_action()), 5)

@@ -1,1 +1,1 @@
-"""Probes of the local stack. Each calls the running emulator as a client, and fails if it does not behave like AWS."""
+"""Probes of the local stack: each calls the running emulator as a client, and fails if it does not behave like AWS."""
