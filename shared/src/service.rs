@@ -25,6 +25,7 @@ mod protection;
 pub mod reap;
 mod recover;
 pub mod release;
+mod rotation;
 mod waiters;
 
 pub use effects::{EffectRunner, StillWaits};

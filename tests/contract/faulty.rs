@@ -35,6 +35,10 @@ pub(crate) struct Faulty<'a> {
     behind: Mutex<Option<(&'a Functions, Value, Behind)>>,
     /// The number of the write that fails, from 1; 0 for none.
     failing: u32,
+    /// The number of the write that is carried out and gets no response, from 1; 0 for none.
+    unanswered: u32,
+    /// Whether the next read of a record fails.
+    is_unread: AtomicBool,
     /// The number of writes so far.
     written: AtomicU32,
     /// The number of requests that still get a response. Requests for due locks, lists of locks, acts and the
@@ -67,6 +71,8 @@ impl<'a> Faulty<'a> {
             shards: Mutex::default(),
             behind: Mutex::default(),
             failing: 0,
+            unanswered: 0,
+            is_unread: AtomicBool::new(false),
             written: AtomicU32::new(0),
             responses: AtomicU32::new(u32::MAX),
             is_silent: AtomicBool::new(false),
@@ -94,6 +100,23 @@ impl<'a> Faulty<'a> {
     pub(crate) fn failing(functions: &'a Functions, write: u32) -> Self {
         Self {
             failing: write,
+            ..Self::of(functions)
+        }
+    }
+
+    /// Returns a table in which the write with this number, from 1, is carried out and gets no response. The run
+    /// of `grant` fails right after the next read of a record.
+    pub(crate) fn unanswered(functions: &'a Functions, grant: Value, write: u32) -> Self {
+        Self {
+            unanswered: write,
+            ..Self::behind_a_read(functions, grant, Behind::Failed)
+        }
+    }
+
+    /// Returns a table in which the next read of a record fails.
+    pub(crate) fn unread(functions: &'a Functions) -> Self {
+        Self {
+            is_unread: AtomicBool::new(true),
             ..Self::of(functions)
         }
     }
@@ -176,12 +199,19 @@ impl LockStore for Faulty<'_> {
         if spent(&self.writes) {
             return Err(StoreError::Unavailable("cut off".into()));
         }
-        self.table.commit(lock, change).await
+        let commit = self.table.commit(lock, change).await;
+        if number == self.unanswered {
+            std::future::pending::<()>().await;
+        }
+        commit
     }
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
         self.respond().await;
         self.clock.advance(self.read_takes);
+        if self.is_unread.swap(false, Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("this read fails".into()));
+        }
         if self.corrupt.as_ref() == Some(lock) {
             return Err(StoreError::Corrupt {
                 item: format!("{lock} lock"),

@@ -4,10 +4,13 @@
 //! What a check has done is read from the table, from the stops and from the published events.
 
 mod case;
+mod due_in_closed;
+mod frees_after_rest;
 mod frees_before_freeze;
 mod frees_of_replaced;
 mod freeze_after_pause;
 mod limit_in_frozen;
+mod pause_without_end;
 mod replace_after_rest;
 mod replacer_gives_up;
 mod replacer_lags;

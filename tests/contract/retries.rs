@@ -5,6 +5,13 @@
 
 mod behind_three;
 mod forgotten;
+mod hidden;
 mod of_yielded;
+mod second_answer_lost;
+mod siblings;
+mod silent_process;
+mod silent_recheck;
+mod unread_record;
 mod yielded_process;
+mod yields_and_lags;
 mod yields_meanwhile;

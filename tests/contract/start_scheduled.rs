@@ -65,11 +65,10 @@ async fn the_first_start_of_a_lock_is_in_its_history_and_opens_no_paused_lock() 
 
         functions.operate(start(&json!({}))).await.unwrap();
 
-        let history = json!({ "act": "history", "lock": "nightly" });
-        let history = functions.view(history).await.unwrap();
-        let outcomes: Vec<_> = history["runs"].as_array().unwrap().iter().collect();
-        assert_eq!(outcomes.len(), 1, "{history}");
-        assert_eq!(outcomes[0]["outcome"], "started");
+        let history = functions.history_page().await;
+        let entries = history["entries"].as_array().unwrap();
+        let outcomes: Vec<_> = entries.iter().map(|entry| &entry["outcome"]).collect();
+        assert_eq!(outcomes, ["started"], "{history}");
         let run = functions.status(ask_with("a", json!({}))).await;
         assert_eq!(run, if paused { "skipped" } else { "granted" });
     }

@@ -132,13 +132,13 @@ impl LockRecord {
     }
 
     /// Returns the first stale holder under the policy `hold`, for which the lock has to be frozen, and
-    /// why the holder is stale. A holder whose stop is committed in the record does not freeze the
-    /// lock: the lock waits until the work of this holder has stopped.
+    /// why the holder is stale. A holder that is ending does not freeze the lock: its permit is free once
+    /// its work has stopped.
     #[must_use]
     pub fn why_frozen(&self, now: Timestamp) -> Option<(&HolderId, Staleness)> {
         let mut holders = self.holders.iter();
         holders.find_map(|(holder, lease)| {
-            let holds = lease.stale == StalePolicy::Hold && !lease.exit.is_committed();
+            let holds = lease.stale == StalePolicy::Hold && lease.exit.ending.is_none();
             Some((holder, lease.staleness(now).filter(|_| holds)?))
         })
     }

@@ -322,6 +322,7 @@ impl Check {
             Some(_) if self.gathering.evidence.is_unlisted() => Inspection::Unlisted,
             Some(_) => Inspection::Ending,
             None if self.doubted => Inspection::Renewed,
+            None if self.gathering.evidence.is_unanswered() => Inspection::Unanswered,
             None => Inspection::Held,
         }
     }

@@ -33,8 +33,10 @@ pub enum ExecutionObservation {
     Seen(ExecutionDescription),
     /// Step Functions does not know the execution: it ended long ago, or has just started.
     Unknown,
-    /// DescribeExecution failed, or its answer is not reliable yet. Contains why.
+    /// DescribeExecution was denied, or its answer is not reliable yet. Contains why.
     Hidden(String),
+    /// DescribeExecution failed, and may succeed soon. Contains why.
+    Unanswered(String),
 }
 
 /// The observation of a run's work.

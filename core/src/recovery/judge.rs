@@ -116,7 +116,9 @@ pub fn judge(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Action {
             let words = "Step Functions does not know the execution any more";
             ended(lease, &evidence.work, words, now)
         }
-        ExecutionObservation::Hidden(why) => hidden(lease, why, now),
+        ExecutionObservation::Hidden(why) | ExecutionObservation::Unanswered(why) => {
+            hidden(lease, why, now)
+        }
         ExecutionObservation::NotOne if is_stopped_before_confirmation(lease) => Action::Recover {
             basis: RecoveryBasis::Unconfirmed,
             succeeded: false,

@@ -221,12 +221,18 @@ impl Evidence {
         own || !super::evidence::at_work(&self.work).is_empty()
     }
 
+    /// Returns whether DescribeExecution failed for the holder's execution, and may succeed soon.
+    #[must_use]
+    pub const fn is_unanswered(&self) -> bool {
+        matches!(self.execution, ExecutionObservation::Unanswered(_))
+    }
+
     /// Returns why the call for the execution, the task or the work of the holder failed; `None` if all
     /// calls succeeded.
     #[must_use]
     pub fn hidden(&self) -> Option<&str> {
         let execution = match &self.execution {
-            ExecutionObservation::Hidden(why) => Some(why),
+            ExecutionObservation::Hidden(why) | ExecutionObservation::Unanswered(why) => Some(why),
             _ => None,
         };
         let task = match &self.task {

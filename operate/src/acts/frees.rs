@@ -6,8 +6,8 @@
 //! - what the operator can type.
 
 use super::holder::{latest, next_action, why, words};
-use lockstep_core::domain::{HolderId, LockRecord, Mode, Terms, Timestamp, rfc3339};
-use lockstep_core::recovery::{Action, Life, Next, Ownership, Verdict};
+use lockstep_core::domain::{HolderId, LockRecord, Mode, StopReason, Terms, Timestamp, rfc3339};
+use lockstep_core::recovery::{Action, Commitment, Life, Next, Ownership, Verdict};
 
 /// Returns the sentences for `record` at `now`. `oldest` is the oldest holder of the lock, and `first`
 /// contains the terms of the first waiter.
@@ -63,6 +63,12 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
              `lockstep clear-rest LOCK --note TEXT` ends the rest at once."
         );
     }
+    if let Some((holder, why)) = record.why_frozen(now).filter(|_| !record.can_grant(now)) {
+        return format!(
+            "A permit is free, but {holder} is stale under the policy hold: the run {why}. The lock grants no permit \
+             until a check sees the end of that run, or freezes the lock for it."
+        );
+    }
     let Some(first) = first else {
         return "A permit is free.".to_owned();
     };
@@ -73,12 +79,6 @@ fn with_room(record: &LockRecord, first: Option<&Terms>, now: Timestamp) -> Stri
              granted a permit once no run holds the lock.",
             asked.get(),
             permits.get()
-        );
-    }
-    if let Some((holder, why)) = record.why_frozen(now).filter(|_| !record.can_grant(now)) {
-        return format!(
-            "A permit is free, but the next sweep freezes the lock for {holder} within two minutes, because the run {why}. A \
-             frozen lock grants no permit until you type `lockstep resume LOCK --note TEXT`."
         );
     }
     match record.holder_to_wait_for(first) {
@@ -124,7 +124,7 @@ fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Tim
     let release = keeps.then(|| "Its release frees the permit.".to_owned());
     let checked = next.map(|next| {
         let by = rfc3339(latest(record, &verdict.lease, &next));
-        match keeps {
+        match keeps && depends_on_heartbeats(&next.action) {
             true => format!(
                 "If no further heartbeat arrives, then by {by} Lockstep {}.",
                 does(&next)
@@ -160,6 +160,14 @@ fn of_holder(holder: &HolderId, verdict: &Verdict, record: &LockRecord, now: Tim
         .flatten()
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Returns whether a check takes the action only if the holder stays silent. A replacer, too, that has ended leaves
+/// the queue, and a holder is stopped for its replacer, whatever the holder sends.
+fn depends_on_heartbeats(action: &Action) -> bool {
+    let replaces = Commitment::Stop(StopReason::Replaced);
+    !matches!(action, Action::DropReplacer { .. })
+        && !matches!(action, Action::Stop { commit, .. } if *commit == replaces)
 }
 
 /// Returns what a check does as a predicate, with the reason in brackets where there is one.

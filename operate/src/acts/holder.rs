@@ -167,7 +167,9 @@ fn execution(arn: Option<&ExecutionArn>, observed: &ExecutionObservation) -> Exe
     let (status, stopped_at, hidden) = match observed {
         ExecutionObservation::Seen(seen) => (status(seen), seen.stopped_at, None),
         ExecutionObservation::Unknown | ExecutionObservation::NotOne => ("UNKNOWN", None, None),
-        ExecutionObservation::Hidden(why) => ("HIDDEN", None, Some(why.clone())),
+        ExecutionObservation::Hidden(why) | ExecutionObservation::Unanswered(why) => {
+            ("HIDDEN", None, Some(why.clone()))
+        }
     };
     ExecutionView {
         arn: arn.map(ToString::to_string),

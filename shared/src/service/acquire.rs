@@ -27,7 +27,7 @@ mod resume;
 use self::answer::{held, refused};
 use self::checks::{Checked, run_in_flight};
 use super::{DECISION_END, Deps, EFFECTS_END, Ports};
-use crate::clock::{CallTime, within};
+use crate::clock::{CallTime, OutOfTime, within};
 use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
 use crate::error::Error;
 use crate::executions::Executions;
@@ -35,9 +35,6 @@ use lockstep_core::domain::{Effect, HolderId, Lease, TaskToken};
 use lockstep_core::protocol::{Done, ProtocolError};
 use serde_json::Value;
 use std::time::Duration;
-
-/// The end of the decision that is repeated after checks that waited, counted from the start of the call.
-const SECOND_DECISION_END: Duration = Duration::from_millis(5800);
 
 /// Longest time for the SendTaskSuccess that ends the waiting state.
 const STATE_TIME: Duration = Duration::from_secs(1);
@@ -76,7 +73,7 @@ pub async fn run<P: Ports>(
         request: &request,
         time,
     };
-    let (result, checked) = call.time.until(DECISION_END, call.decide()).await?;
+    let (result, checked) = call.time.until(DECISION_END, call.decide()).await??;
     // Step Functions retries this error. By then DescribeExecution shows whether the earlier attempt has
     // ended.
     if let (Err(ProtocolError::Refused(_)), Some(holder)) = (&result, checked.unsettled) {
@@ -111,42 +108,31 @@ struct Call<'a, P: Ports> {
 
 impl<P: Ports> Call<'_, P> {
     /// Decides on the request, checks the holders in the way, and decides again if a check changed something.
-    async fn decide(&self) -> (Result<Done, ProtocolError>, Checked) {
+    ///
+    /// # Errors
+    /// [`OutOfTime`] if the table gives no answer to the second decision. That decision may be written, so the first one
+    /// is no answer any more.
+    async fn decide(&self) -> Result<(Result<Done, ProtocolError>, Checked), OutOfTime> {
         let mut result = self.execute().await;
         let mut checked = self.check_holders(&result).await;
         // A caller that is in the queue needs no second decision: a hand-over to it ends its waiting state.
-        if self.request.acquire.task_token.is_some() && result.is_ok() {
-            return (result, checked);
+        if self.request.acquire.task_token.is_some() && result.is_ok() || !checked.may_differ() {
+            return Ok((result, checked));
         }
-        if !(checked.changed || checked.waited) {
-            return (result, checked);
-        }
-        result = self.decide_again(&checked, result).await;
-        // A run that lost its permit under `yield` during these checks keeps its run key until its end is
-        // known.
+        result = self.time.until(DECISION_END, self.execute()).await?;
+        // A run that lost its permit under `yield`, perhaps during these checks, keeps its run key until its
+        // end is known.
         if let Some(run) = run_in_flight(&result).cloned() {
-            let mut of_run = Checked::default();
-            self.settle(&run, 0, &mut of_run).await;
-            result = self.decide_again(&of_run, result).await;
-            checked.unsettled = of_run.unsettled.or(checked.unsettled);
-        }
-        (result, checked)
-    }
-
-    /// Returns the decision after the checks; `before` is the one that they were made for.
-    async fn decide_again(
-        &self,
-        checked: &Checked,
-        before: Result<Done, ProtocolError>,
-    ) -> Result<Done, ProtocolError> {
-        match (checked.changed, checked.waited) {
-            (true, _) => self.execute().await,
-            (false, true) => {
-                let again = self.time.until(SECOND_DECISION_END, self.execute());
-                again.await.unwrap_or(before)
+            let before = checked.unsettled.take();
+            checked.changed = false;
+            let pauses = checked.pauses;
+            self.settle_in_time(&run, &mut checked).await;
+            if checked.changed || checked.pauses > pauses {
+                result = self.time.until(DECISION_END, self.execute()).await?;
             }
-            (false, false) => before,
+            checked.unsettled = checked.unsettled.or(before);
         }
+        Ok((result, checked))
     }
 
     async fn execute(&self) -> Result<Done, ProtocolError> {

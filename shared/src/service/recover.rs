@@ -29,6 +29,8 @@ pub enum Settled {
     Recorded,
     /// The execution of the run has ended, and its work may still be stopping.
     Ending,
+    /// DescribeExecution gave no answer, and may give one soon.
+    Unanswered,
     /// The run is at work, or no evidence shows that it has ended.
     Not,
 }
@@ -113,10 +115,13 @@ impl<P: Ports> RecoveryService<'_, P> {
             return Ok(Settled::Not);
         };
         let verdict = self.judge(lock, &run.holder, lease).await?;
-        let is_ending = verdict.execution_has_ended();
+        let not_over = match &verdict {
+            verdict if verdict.execution_has_ended() => Settled::Ending,
+            verdict if verdict.evidence.is_unanswered() => Settled::Unanswered,
+            _ => Settled::Not,
+        };
         let Some(ended) = verdict.over() else {
-            let ending = is_ending.then_some(Settled::Ending);
-            return Ok(ending.unwrap_or(Settled::Not));
+            return Ok(not_over);
         };
         let settle = Command::Settle(Settle {
             run_key: run_key.clone(),
@@ -130,11 +135,15 @@ impl<P: Ports> RecoveryService<'_, P> {
         Ok(recorded.unwrap_or(Settled::Not))
     }
 
-    /// Returns what DescribeExecution shows, or `Hidden` if the call fails.
+    /// Returns what DescribeExecution shows. If the call fails, returns `Unanswered` for a failure that may
+    /// pass, and `Hidden` for a denial.
     async fn describe(&self, arn: &ExecutionArn) -> ExecutionObservation {
         match self.deps.executions.describe(arn).await {
             Ok(Some(state)) => ExecutionObservation::Seen(state),
             Ok(None) => ExecutionObservation::Unknown,
+            Err(error @ ExecutionsError::Unavailable(_)) => {
+                ExecutionObservation::Unanswered(error.to_string())
+            }
             Err(error) => ExecutionObservation::Hidden(error.to_string()),
         }
     }

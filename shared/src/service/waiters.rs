@@ -3,12 +3,13 @@
 //! The reaper removes such a waiter on the event of the end of its execution. If the event is lost, a run
 //! that finds the queue full removes the waiter, or the hand-over passes it over at its turn.
 
+use super::rotation::rotate;
 use super::{Deps, Ports};
 use crate::error::Error;
 use crate::executions::Executions;
 use lockstep_core::domain::{
     AuditNote, Command, DropWaiter, ExecutionArn, ExecutionEnd, ExecutionState, HolderId, LockKey,
-    Timestamp, Waiter, WaiterId,
+    Waiter, WaiterId,
 };
 use lockstep_core::recovery::lags_behind_waiter;
 use lockstep_core::store::LockStore;
@@ -32,34 +33,51 @@ impl<P: Ports> Waiters<'_, P> {
     /// removed one.
     ///
     /// If the queue is longer than `most`, calls in different seconds begin at waiters that are spread over
-    /// it, whatever the time between the calls.
+    /// it.
     ///
     /// # Errors
-    /// When a request to the table failed.
+    /// When a request to the table failed, and no waiter was removed.
     pub(super) async fn drop_dead(&self, most: usize) -> Result<bool, Error> {
         let Some(record) = self.deps.store().load(self.lock).await? else {
             return Ok(false);
         };
         let mut ids: Vec<_> = record.queue.keys().collect();
-        let first = first_of(ids.len(), self.deps.now());
-        ids.rotate_left(first);
-        let mut dropped = false;
+        let second = self.deps.now().millis() / 1000;
+        rotate(&mut ids, second);
+        let (mut dropped, mut failure) = (false, None);
         for id in ids.into_iter().take(most) {
-            let Some(waiter) = self.load(id).await? else {
-                continue;
-            };
-            let holder = waiter.terms.holder.clone();
-            let Some(execution) = ExecutionArn::of_holder(&holder) else {
-                continue;
-            };
-            // An execution that Step Functions does not know may be too new to be described, so its waiter
-            // stays.
-            if let Some(Seen::Over(end)) = self.see(Some(&waiter), &execution).await {
-                self.drop(holder, end).await?;
-                dropped = true;
+            match self.drop_if_dead(id).await {
+                Ok(dead) => dropped |= dead,
+                Err(error) => failure = failure.or(Some(error)),
             }
         }
-        Ok(dropped)
+        match failure {
+            // A place is free, whatever became of the others.
+            Some(error) if !dropped => Err(error),
+            _ => Ok(dropped),
+        }
+    }
+
+    /// Removes the waiter if its execution has ended, or if its side item is gone. Returns whether it has
+    /// removed it.
+    async fn drop_if_dead(&self, id: &WaiterId) -> Result<bool, Error> {
+        let Some(waiter) = self.load(id).await? else {
+            // A waiting state registers again every two hours, and DynamoDB deletes the side item a day after
+            // its last registration.
+            self.remove(id.clone(), None, "it has not registered for a day".into())
+                .await?;
+            return Ok(true);
+        };
+        let holder = waiter.terms.holder.clone();
+        let Some(execution) = ExecutionArn::of_holder(&holder) else {
+            return Ok(false);
+        };
+        // An execution that Step Functions does not know may be too new to be described, so its waiter
+        // stays.
+        match self.see(Some(&waiter), &execution).await {
+            Some(Seen::Over(end)) => self.drop(holder, end).await.map(|()| true),
+            _ => Ok(false),
+        }
     }
 
     /// Removes `holder` from the queue after the event of the end of its execution. The waiter stays if
@@ -103,25 +121,29 @@ impl<P: Ports> Waiters<'_, P> {
     }
 
     async fn drop(&self, holder: HolderId, end: ExecutionEnd) -> Result<(), Error> {
+        let note = format!("its execution was {} while it waited", end.as_str());
+        self.remove(WaiterId::of(&holder), Some(holder), note).await
+    }
+
+    async fn remove(
+        &self,
+        waiter: WaiterId,
+        holder: Option<HolderId>,
+        note: String,
+    ) -> Result<(), Error> {
+        // No operator removes the waiter.
+        let name = HolderId::new(waiter.as_str()).expect("a short name is a valid name");
         let audit = AuditNote {
-            // No operator removes the waiter: its own execution has ended.
-            actor: holder.clone(),
-            note: format!("its execution was {} while it waited", end.as_str()),
+            actor: holder.clone().unwrap_or(name),
+            note,
             retention: self.deps.retention,
         };
-        let drop = Command::DropWaiter(DropWaiter::of(holder, audit));
+        let drop = Command::DropWaiter(DropWaiter {
+            waiter,
+            holder,
+            audit,
+        });
         self.deps.carry_out(self.lock, &drop).await?;
         Ok(())
     }
-}
-
-/// Returns which of `count` waiters a call at `now` checks first. The multiples of the golden ratio are spread
-/// evenly between 0 and 1, and so are the multiples of each of them. A remainder of the second would begin at
-/// the same waiters again if the time between two calls is a multiple of `count`.
-fn first_of(count: usize, now: Timestamp) -> usize {
-    /// The fraction of the golden ratio, in units of 2^-64.
-    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    let spread = (now.millis() / 1000).wrapping_mul(GOLDEN);
-    let first = (u128::from(spread) * count as u128) >> 64;
-    usize::try_from(first).unwrap_or(0)
 }

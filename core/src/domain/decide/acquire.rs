@@ -14,7 +14,8 @@
 //!  a permit is free, none waits ──▶ Granted; Duplicate while a run with its run key runs;
 //!                                   while that run is ending, as if no permit were free
 //!  its parent holds a permit ─────▶ HeldByParent
-//!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement
+//!  anything else ─────────────────▶ by overlap policy: refused, queued, or a replacement, which is
+//!                                   Duplicate while a run with its run key runs
 //! ```
 
 mod replace;
@@ -112,7 +113,11 @@ pub(super) fn decide(
             Ok(transition)
         }
         WhenFull::Replace if record.queue.len() >= QUEUE_MAX => Err(queue_full(&record, QUEUE_MAX)),
-        WhenFull::Replace => replace(&record, terms, now),
+        WhenFull::Replace => {
+            // Its turn would be answered `Duplicate`, so no holder is stopped for it.
+            refuse_yielded(seen, terms, now)?;
+            replace(&record, terms, now)
+        }
     }
 }
 
@@ -351,16 +356,20 @@ fn refuse_running(
     terms: &Terms,
     now: Timestamp,
 ) -> Result<(), Refusal> {
-    let Some(run_key) = &terms.run_key else {
-        return Ok(());
-    };
     // A holder has this run key. For a caller that is not in the queue it is ending: `under_way` has answered for any
     // other. For a waiter it may be at work, and only the fact of the refusal counts.
     if record.holder_of(terms).is_some() {
         return Err(no_permit(record, now));
     }
-    // No holder has the run key, but its marker may be open: the run lost its permit under `yield` and
-    // continues. The key is taken until the end of that run is known.
+    refuse_yielded(seen, terms, now)
+}
+
+/// Refuses a run whose run key belongs to a run that lost its permit under `yield` and continues. The key
+/// is taken until the end of that run is known.
+fn refuse_yielded(seen: &Snapshot, terms: &Terms, now: Timestamp) -> Result<(), Refusal> {
+    let Some(run_key) = &terms.run_key else {
+        return Ok(());
+    };
     let marker = seen.runs.get(&RunId::Key(run_key.clone()));
     match marker.filter(|run| run.runs_on(terms.retention, now)) {
         Some(run) => Err(duplicate(run_key, run.clone())),

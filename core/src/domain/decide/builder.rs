@@ -12,7 +12,7 @@ use crate::domain::history::{end_run, start_run};
 use crate::domain::{
     Clause, Dismissal, Effect, Expectation, FencingToken, Guard, HolderId, Lease, LockRecord, Mode,
     Outcome, Permits, Retention, Run, RunEnd, RunGuard, RunId, RunOutcome, RunWrite, Snapshot,
-    StalePolicy, Terms, Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
+    Terms, Timestamp, Transition, Waiter, WaiterDrop, WaiterId,
 };
 
 /// A transition under construction.
@@ -43,7 +43,8 @@ impl<'a> TransitionBuilder<'a> {
         }
     }
 
-    /// Removes the lease of `holder`, and writes `end` into the history.
+    /// Removes the lease of `holder`, and writes `end` into the history. With `runs_on` the run continues
+    /// without its permit, and keeps its run key.
     ///
     /// A record that was restored from a backup may contain the lease of a run that has ended since. An
     /// entry or marker that already has that end, or belongs to the next run with the run key, stays as
@@ -54,6 +55,7 @@ impl<'a> TransitionBuilder<'a> {
         holder: &HolderId,
         lease: &Lease,
         end: RunEnd,
+        runs_on: bool,
         retention: Retention,
     ) {
         // The guard compares the whole lease, because the entry in the history is built from it.
@@ -66,7 +68,6 @@ impl<'a> TransitionBuilder<'a> {
         // still has to end, so the entry contains its task token.
         let succeeded = end.outcome == RunOutcome::Succeeded;
         let redrivable = lease.beat.is_some() && !succeeded;
-        let runs_on = lease.stale == StalePolicy::Yield && end.outcome == RunOutcome::Lost;
         self.next.note_end(&end);
         let run = Run {
             lease: (redrivable || runs_on).then(|| Box::new(lease.without_secrets())),

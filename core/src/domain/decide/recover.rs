@@ -9,8 +9,8 @@
 use super::builder::TransitionBuilder;
 use crate::domain::history::ended;
 use crate::domain::{
-    Act, Effect, Freeze, Lease, NoteTask, Outcome, Recover, RecoveryBasis, Run, RunGuard, RunId,
-    RunOutcome, RunWrite, Snapshot, TaskEnd, Timestamp, Transition,
+    Act, Effect, ExecutionArn, Freeze, Lease, NoteTask, Outcome, Recover, RecoveryBasis, Run,
+    RunGuard, RunId, RunOutcome, RunWrite, Snapshot, StalePolicy, TaskEnd, Timestamp, Transition,
 };
 
 /// Frees the permit of a dead or stale holder, and hands the permit over in the same write.
@@ -54,7 +54,17 @@ pub(super) fn decide(seen: &Snapshot, recover: &Recover, now: Timestamp) -> Tran
     };
     let mut builder = TransitionBuilder::of(record);
     let end = ended(outcome, Some(evidence), recover.retention, now);
-    builder.close(seen, &recover.holder, lease, end, recover.retention);
+    // A silent execution continues under `yield`. A process has stopped its work before its lease ends.
+    let runs_on = lease.stale == StalePolicy::Yield && outcome == RunOutcome::Lost;
+    let runs_on = runs_on && ExecutionArn::of_holder(&recover.holder).is_some();
+    builder.close(
+        seen,
+        &recover.holder,
+        lease,
+        end,
+        runs_on,
+        recover.retention,
+    );
     // Only a holder that may be alive has a waiting heartbeat state: no state of an ended execution
     // waits.
     if recover.basis == RecoveryBasis::Expired {

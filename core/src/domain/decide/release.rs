@@ -53,7 +53,7 @@ pub(super) fn decide(seen: &Snapshot, release: &Release, now: Timestamp) -> Tran
     let evicted = lease.exit.evicted().map(str::to_owned);
     let evidence = evicted.as_ref().map(|why| format!("evicted: {why}"));
     let end = ended(release.outcome, evidence, release.retention, now);
-    builder.close(seen, &release.holder, lease, end, release.retention);
+    builder.close(seen, &release.holder, lease, end, false, release.retention);
     // Without this effect the heartbeat state would wait for its next time-out, and the workflow with
     // it.
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);

@@ -128,7 +128,7 @@ fn yielded(
     // The guard compares the whole lease with the record, so this must be the lease before this
     // heartbeat.
     let before = record.holders.get(&renew.holder).unwrap_or(lease);
-    builder.close(seen, &renew.holder, before, end, renew.retention);
+    builder.close(seen, &renew.holder, before, end, true, renew.retention);
     let beat = lease.beat.clone().map(Effect::EndHeartbeat);
     builder.effects.extend(beat);
     builder.let_in(seen, now);

@@ -28,6 +28,8 @@ pub enum Inspection {
     /// The holder keeps its permit. Its execution is shown as ended, and the lease was renewed since: by
     /// a heartbeat that was sent before the end, or by a redrive that the description does not show yet.
     Renewed,
+    /// The holder keeps its permit. DescribeExecution gave no answer, and may give one soon.
+    Unanswered,
     /// The holder keeps its permit.
     Held,
 }
@@ -41,7 +43,7 @@ impl Inspection {
             Self::Unlisted => Some(LIST_LAG),
             Self::Settling => Some(STOP_SETTLES),
             Self::Renewed => Some(LAG_MAX),
-            Self::Freed(_) | Self::Ending | Self::Held => None,
+            Self::Freed(_) | Self::Ending | Self::Unanswered | Self::Held => None,
         }
     }
 }

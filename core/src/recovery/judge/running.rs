@@ -94,7 +94,7 @@ fn replaced(
             let replacer = by.clone();
             Some(Action::DropReplacer { replacer })
         }
-        ExecutionObservation::Hidden(_) => None,
+        ExecutionObservation::Hidden(_) | ExecutionObservation::Unanswered(_) => None,
         _ if is_stale => None,
         // A new replacer may be unknown to Step Functions.
         ExecutionObservation::Seen(_)

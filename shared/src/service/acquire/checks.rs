@@ -4,6 +4,7 @@ use super::Call;
 use crate::clock::Clock;
 use crate::service::Ports;
 use crate::service::recover::Settled;
+use crate::service::rotation::rotate;
 use crate::service::waiters::Waiters;
 use lockstep_core::domain::{HolderId, Lease, Outcome, Refusal, Run, Terms, Timestamp, WhenPaused};
 use lockstep_core::protocol::{Done, ProtocolError};
@@ -14,6 +15,10 @@ use std::time::Duration;
 /// Largest number of holders that one call checks, and of waiters if they keep the run out of the queue. The
 /// sweep checks the other holders.
 const CHECKS_MAX: usize = 3;
+
+/// Largest number of holders that one call checks because they may be earlier attempts at its own run: the items
+/// of a Map all have the same parent.
+const ATTEMPTS_MAX: usize = 10;
 
 /// The end of the checks, counted from the start of the call. The second decision takes the time that
 /// remains.
@@ -34,11 +39,20 @@ pub(super) struct Checked {
     pub(super) freed: Option<HolderId>,
     /// Whether the response to the request may have changed.
     pub(super) changed: bool,
-    /// Whether the checks waited for an attempt to end, or timed out. Holders may have released their permits
-    /// meanwhile.
-    pub(super) waited: bool,
+    /// How often the checks waited for an attempt to end.
+    pub(super) pauses: usize,
+    /// Whether the checks timed out.
+    pub(super) timed_out: bool,
     /// An earlier attempt at the same run that may or may not have ended.
     pub(super) unsettled: Option<HolderId>,
+}
+
+impl Checked {
+    /// Returns whether the request may be decided otherwise now: something has changed, or holders may have
+    /// released their permits meanwhile.
+    pub(super) const fn may_differ(&self) -> bool {
+        self.changed || self.timed_out || self.pauses > 0
+    }
 }
 
 impl<P: Ports> Call<'_, P> {
@@ -56,7 +70,7 @@ impl<P: Ports> Call<'_, P> {
         if self.time.until(CHECKS_END, checks).await.is_err() {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out; the sweep repeats them");
-            checked.waited = true;
+            checked.timed_out = true;
         }
         checked
     }
@@ -89,12 +103,13 @@ impl<P: Ports> Call<'_, P> {
         if suspects.is_empty() {
             return;
         }
-        let before = suspects.iter().find(|(_, lease)| self.retries(lease));
-        checked.unsettled = before.map(|(holder, _)| holder.clone());
         // The event of the end of an attempt, and its description, may come some moments after the caller's
         // retry. Without the repeated checks the earlier attempt would cause the retry to be skipped, and no
         // run would follow.
         for check in 0..=RECHECKS {
+            // This stays if the check gets no response in time.
+            let attempt = suspects.iter().find(|(_, lease)| self.retries(lease));
+            checked.unsettled = attempt.map(|(holder, _)| holder.clone());
             self.pause_before(check, checked).await;
             suspects = self.check_once(suspects, checked).await;
             if checked.changed || suspects.is_empty() {
@@ -128,17 +143,24 @@ impl<P: Ports> Call<'_, P> {
         }
     }
 
-    /// Returns at most [`CHECKS_MAX`] holders that are worth a check, the earlier attempt at the caller's own
-    /// run first. A semaphore may have a hundred dead holders, and one freed permit is enough for this caller.
+    /// Returns the holders that are worth a check. A semaphore may have a hundred dead ones, and one freed permit
+    /// is enough for this caller:
+    ///
+    /// - first at most [`ATTEMPTS_MAX`] that may be earlier attempts at its own run, the longest silent first,
+    /// - then others, up to [`CHECKS_MAX`] in all. Calls in different seconds begin at different ones, because
+    ///   live ones whose heartbeats are far apart are worth a check too.
     fn suspects<'h>(&self, holders: &'h [(HolderId, Lease)]) -> Vec<&'h (HolderId, Lease)> {
         let now = self.deps.now();
         let terms = &self.request.acquire.terms;
-        let mut suspects: Vec<_> = holders
+        let (mut suspects, mut others): (Vec<_>, Vec<_>) = holders
             .iter()
             .filter(|(holder, lease)| is_worth_a_check(holder, lease, terms, now))
-            .collect();
-        suspects.sort_by_key(|(_, lease)| !self.retries(lease));
-        suspects.truncate(CHECKS_MAX);
+            .partition(|(_, lease)| self.retries(lease));
+        suspects.sort_by_key(|(_, lease)| lease.last_sign_of_life());
+        suspects.truncate(ATTEMPTS_MAX);
+        rotate(&mut others, now.millis() / 1000);
+        others.truncate(CHECKS_MAX.saturating_sub(suspects.len()));
+        suspects.extend(others);
         suspects
     }
 
@@ -170,12 +192,14 @@ impl<P: Ports> Call<'_, P> {
                 Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
                     checked.changed |= lease.exit.ending.is_none()
                 }
-                Some(Inspection::Renewed) | None if self.retries(lease) => {
+                Some(Inspection::Renewed | Inspection::Unanswered) | None
+                    if self.retries(lease) =>
+                {
                     doubted = Some(holder.clone());
                     running.push(suspect);
                 }
                 Some(Inspection::Held) if self.retries(lease) => running.push(suspect),
-                Some(Inspection::Held | Inspection::Renewed) | None => {}
+                Some(Inspection::Held | Inspection::Renewed | Inspection::Unanswered) | None => {}
             }
         }
         checked.unsettled = doubted;
@@ -186,7 +210,7 @@ impl<P: Ports> Call<'_, P> {
     async fn pause_before(&self, check: usize, checked: &mut Checked) {
         if check > 0 {
             self.deps.clock().sleep(RECHECK_AFTER).await;
-            checked.waited = true;
+            checked.pauses += 1;
         }
     }
 
@@ -201,19 +225,36 @@ impl<P: Ports> Call<'_, P> {
             Ok(Some(record)) => record.lease(&run.holder, run.token).cloned(),
             Ok(None) | Err(_) => None,
         };
-        // The record was read and has no such lease, so the run continues without its permit, or its end was
-        // never recorded. A record that could not be read shows neither.
-        if let (None, Ok(_)) = (&lease, &record) {
-            self.settle(run, RECHECKS, checked).await;
+        match (&lease, &record) {
+            (Some(_), _) => {}
+            // The run continues without its permit, or its end was never recorded.
+            (None, Ok(_)) => self.settle(run, checked).await,
+            (None, Err(_)) => self.doubt(run, checked),
         }
         let holder = lease.map(|lease| (run.holder.clone(), lease));
         holder.into_iter().collect()
     }
 
+    /// Settles a run until [`CHECKS_END`], after the checks that the call has made before.
+    pub(super) async fn settle_in_time(&self, run: &Run, checked: &mut Checked) {
+        let settled = self.settle(run, checked);
+        if self.time.until(CHECKS_END, settled).await.is_err() {
+            self.doubt(run, checked);
+        }
+    }
+
+    /// Notes that `run` may have ended, if the caller is a retry.
+    fn doubt(&self, run: &Run, checked: &mut Checked) {
+        let retried = self.request.wait_for_ending;
+        checked.unsettled = retried.then(|| run.holder.clone());
+    }
+
     /// Records the end of a run that continues without its permit, if it has ended. For a caller's retry,
-    /// looks up to `rechecks` times more, because the answer `duplicate` would end the retry without a run.
-    pub(super) async fn settle(&self, run: &Run, rechecks: usize, checked: &mut Checked) {
+    /// looks up to [`RECHECKS`] times more in a call, because the answer `duplicate` would end the retry without
+    /// a run.
+    async fn settle(&self, run: &Run, checked: &mut Checked) {
         let lock = &self.request.lock;
+        let rechecks = RECHECKS.saturating_sub(checked.pauses);
         for check in 0..=rechecks {
             self.pause_before(check, checked).await;
             let settled = self.deps.recovery().settle(lock, run).await;
@@ -222,10 +263,12 @@ impl<P: Ports> Call<'_, P> {
             }
             checked.changed = matches!(settled, Ok(Settled::Recorded));
             // The run key may be free in a moment.
-            let doubt = matches!(settled, Ok(Settled::Ending) | Err(_));
-            let retried = self.request.wait_for_ending;
-            checked.unsettled = (doubt && retried).then(|| run.holder.clone());
-            if checked.changed || !retried || matches!(settled, Ok(Settled::Ending)) {
+            match settled {
+                Ok(Settled::Ending | Settled::Unanswered) | Err(_) => self.doubt(run, checked),
+                Ok(Settled::Recorded | Settled::Not) => checked.unsettled = None,
+            }
+            let is_known = matches!(settled, Ok(Settled::Recorded | Settled::Ending));
+            if is_known || !self.request.wait_for_ending {
                 return;
             }
         }

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::executions::Executions;
 use crate::service::alerts::{operated, run_missing};
+use crate::service::rotation::rotate;
 use crate::service::waiters::Waiters;
 use crate::service::{Deps, Ports};
 use crate::telemetry::Metric;
@@ -19,10 +20,6 @@ use lockstep_core::domain::{
 use lockstep_core::recovery::{Hint, Inspection};
 use lockstep_core::store::LockStore;
 use std::time::Duration;
-
-/// Distance between the holders that are checked first in successive minutes. It is a prime above
-/// [`Permits::MAX`], so each holder of a lock comes first in turn.
-const STRIDE: usize = 101;
 
 /// The reaper's work on one lock.
 pub(super) struct LockReaper<'a, P: Ports> {
@@ -155,8 +152,8 @@ impl<P: Ports> LockReaper<'_, P> {
         let holders = holders.filter(|(_, lease)| lease.is_checked_by_sweep(now));
         let mut holders: Vec<_> = holders.collect();
         // The time may not be enough for all holders, so another holder comes first each minute.
-        let first = first_of(holders.len(), now);
-        holders.rotate_left(first);
+        let minute = now.millis() / 60_000;
+        rotate(&mut holders, minute);
         let mut checks: Vec<Pending<'_, Result<ReapReport, Error>>> = Vec::new();
         for (holder, lease) in holders {
             checks.push(Box::pin(self.check(holder, lease, None)));
@@ -304,12 +301,6 @@ impl<P: Ports> LockReaper<'_, P> {
     }
 }
 
-/// Returns which of `count` holders the sweep at `now` checks first.
-fn first_of(count: usize, now: Timestamp) -> usize {
-    let minute = usize::try_from(now.millis() / 60_000).unwrap_or(0);
-    minute.wrapping_mul(STRIDE) % count.max(1)
-}
-
 /// Runs all checks, [`AT_ONCE`] at a time, and adds up their reports. A failed check does not end the others;
 /// the first failure is returned after all checks.
 async fn sum(checks: Vec<Pending<'_, Result<ReapReport, Error>>>) -> Result<ReapReport, Error> {
@@ -322,21 +313,4 @@ async fn sum(checks: Vec<Pending<'_, Result<ReapReport, Error>>>) -> Result<Reap
         }
     }
     failure.map_or(Ok(report), Err)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lockstep_core::domain::Permits;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn each_holder_is_checked_first_within_as_many_minutes() {
-        let minute = |number: u64| Timestamp::from_millis(1_772_344_800_000 + number * 60_000);
-        for count in 1..=u64::from(Permits::MAX) {
-            let holders = usize::try_from(count).unwrap();
-            let first = (0..count).map(|number| first_of(holders, minute(number)));
-            assert_eq!(first.collect::<BTreeSet<_>>().len(), holders, "{count}");
-        }
-    }
 }

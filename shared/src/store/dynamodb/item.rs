@@ -5,10 +5,14 @@
 //! items written by earlier versions lack it, and functions of earlier versions keep it, because they update
 //! single attributes. So every item is readable after a rollback.
 
+mod waiter;
+
+pub(super) use waiter::waiter_values;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use lockstep_core::domain::{
-    Act, EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Retention, Run, RunId,
-    Seconds, StalePolicy, Timestamp, Waiter, WaiterId, Work,
+    Act, EndingCause, Expectation, Lease, LockKey, LockRecord, Mode, Run, RunId, Seconds,
+    StalePolicy, Timestamp, WaiterId, Work,
 };
 use lockstep_core::store::shard;
 use std::collections::HashMap;
@@ -235,52 +239,6 @@ pub(super) fn lease_values(lease: &Lease) -> [(&'static str, Option<AttributeVal
         machine,
         states,
     ]
-}
-
-/// Returns the attributes of a waiter's side item, with `None` for those that it must not have. `ttl` only
-/// removes items of registrations that arrive late: a waiting state registers again every two hours at the
-/// latest.
-pub(super) fn waiter_values(waiter: &Waiter) -> Vec<(&'static str, Option<AttributeValue>)> {
-    const GONE_AFTER: u64 = 86_400;
-    let terms = &waiter.terms;
-    let Retention { history, run_keys } = terms.retention;
-    let own = (run_keys != history).then_some(run_keys);
-    let mut values = vec![
-        ("schema", Some(number(SCHEMA))),
-        ("holder", Some(text(terms.holder.as_str()))),
-        ("permits", Some(number(terms.permits.get().into()))),
-        ("leaseMs", Some(length(terms.lease))),
-        ("beatMs", Some(length(terms.heartbeat))),
-        ("retentionMs", Some(length(history))),
-        ("since", millis(Some(waiter.since))),
-        (QUEUED_AT, millis(Some(waiter.queued_at))),
-        (
-            "ttl",
-            Some(number(waiter.since.millis() / 1000 + GONE_AFTER)),
-        ),
-        (KEY_RETENTION, own.map(length)),
-        ("maxRunMs", terms.max_run.map(length)),
-        ("noProgressMs", terms.no_progress.map(length)),
-        ("minIntervalMs", terms.min_interval.map(length)),
-        (EXPECT_EVERY, terms.expect_every.map(length)),
-        ("stale", stale_word(terms.stale).map(text)),
-        (
-            "runKey",
-            terms.run_key.as_ref().map(|key| text(key.as_str())),
-        ),
-        (
-            "taskToken",
-            waiter.task_token.as_ref().map(|t| text(t.reveal())),
-        ),
-        ("waitUntil", millis(waiter.wait_until)),
-        (
-            "parent",
-            terms.parent.as_ref().map(|parent| text(parent.as_str())),
-        ),
-        ("redrives", redrives(terms.redrives)),
-    ];
-    values.extend(work_values(terms.work.as_ref()));
-    values
 }
 
 /// Returns the number of redrives, or `None` for 0, which is not written.

@@ -89,9 +89,10 @@ fn a_success_without_its_permit_meets_the_expectation() {
         terms.run_key = Some(run_key("tick"));
         terms.expect_every = Some(EVERY);
         terms.stale = StalePolicy::Yield;
+        terms.max_run = Some(Seconds::of(90));
     });
     let (release, token) = (Command::Release(scene.release_of("a")), scene.token("a"));
-    scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
+    scene.renew("a", token, 100).unwrap();
     let mut taken = scene.clone();
     taken.acquire("b", WhenFull::Refuse, 110).unwrap();
     let settle = Command::Settle(Settle {

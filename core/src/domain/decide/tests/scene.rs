@@ -49,8 +49,15 @@ pub(super) fn ticking_under(stale: StalePolicy) -> (Scene, FencingToken) {
 
 /// Returns a run of the key `tick` that lost its permit at second 100 under `yield` and continues.
 pub(super) fn yielded() -> (Scene, FencingToken) {
-    let (mut scene, token) = ticking_under(StalePolicy::Yield);
-    scene.recover("a", RecoveryBasis::Expired, 100).unwrap();
+    let mut scene = Scene::held_on(1, |terms| {
+        terms.run_key = Some(run_key("tick"));
+        terms.stale = StalePolicy::Yield;
+        terms.max_run = Some(Seconds::of(90));
+    });
+    let token = scene.token("a");
+    for second in [1, 100] {
+        scene.renew("a", token, second).unwrap();
+    }
     (scene, token)
 }
 
