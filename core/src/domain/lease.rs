@@ -1,11 +1,13 @@
 //! Leases: how long a grant is good, and when its holder counts as silent, stale or dead.
 
+mod limits;
+
 use super::exit::Exit;
 use super::gate::Mode;
 use super::holder::{HolderId, TaskToken};
 use super::key::RunKey;
 use super::stale::{StalePolicy, Staleness};
-use super::time::{CLOCK_SKEW, DEAD_AFTER, Seconds, Timestamp};
+use super::time::{DEAD_AFTER, Seconds, Timestamp};
 use super::token::FencingToken;
 use super::work::Work;
 
@@ -80,10 +82,6 @@ pub struct Pace {
 /// its cluster was deleted, its family has more tasks than Lockstep reads, or a permission is missing.
 /// Until then a check only marks the holder as a suspect, with an alert.
 const FREEZE_WITHOUT_EVIDENCE_AFTER: Seconds = Seconds::of(3_600);
-
-/// Time after a limit of a run before a check acts on the limit. In this time the run's own heartbeat,
-/// or the time-out of its state, ends the run with an error that its workflow can catch.
-const LIMIT_GRACE: Seconds = Seconds::of(60);
 
 /// Time after the grant of a hand-over at which the sweep checks whether it is confirmed.
 const CONFIRMED_WITHIN: Seconds = Seconds::of(60);
@@ -176,23 +174,6 @@ impl Lease {
         asked || self.exit.ending.is_some() || self.is_dead(now)
     }
 
-    /// Returns when a check acts on a limit of the run: 60 s after the earlier of `run_until` and
-    /// `stalls_at`. A heartbeat of the run acts on the limit at once, but the heartbeats of a long run
-    /// are up to 15 minutes apart.
-    #[must_use]
-    pub fn enforces_limits_at(&self) -> Option<Timestamp> {
-        let limits = [self.run_until, self.stalls_at].into_iter().flatten();
-        limits.min().map(|limit| limit.plus(LIMIT_GRACE))
-    }
-
-    /// Returns why a check acts on the run although its lease may be live; `None` before
-    /// [`Self::enforces_limits_at`].
-    #[must_use]
-    pub fn limit_to_enforce(&self, now: Timestamp) -> Option<Staleness> {
-        let over = self.enforces_limits_at().is_some_and(|end| now >= end);
-        self.is_spent(now).filter(|_| over)
-    }
-
     /// Returns when the lease was granted or last renewed.
     #[must_use]
     pub fn renewed_at(&self) -> Timestamp {
@@ -234,47 +215,6 @@ impl Lease {
     #[must_use]
     pub fn suspicion_ends(&self, suspect: Timestamp) -> Timestamp {
         suspect.plus(self.pace.heartbeat.max(SUSPICION_MIN))
-    }
-
-    /// Returns whether the run has a time limit or a limit without progress.
-    #[must_use]
-    pub fn is_limited(&self) -> bool {
-        self.run_until.is_some() || self.no_progress.is_some()
-    }
-
-    /// Returns the lease with limits that begin at `now`, for a holder that acquires again and has sent
-    /// no heartbeat yet: the answer to its first acquire was lost. Returns `None` if the limits stay as
-    /// they are.
-    ///
-    /// The end of the lease does not move, and the limits begin no later than that end. So a holder that
-    /// repeats its request without a heartbeat gains at most the length of one lease.
-    #[must_use]
-    pub fn learned(&self, now: Timestamp) -> Option<Self> {
-        let before = |end: Timestamp, length: Seconds| end.millis().saturating_sub(length.millis());
-        let ran = self.run_until.zip(self.max_run);
-        let moved = self.stalls_at.zip(self.no_progress);
-        let began = [ran, moved].into_iter().flatten();
-        let began = began.map(|(end, length)| before(end, length)).max()?;
-        let began = Timestamp::from_millis(began).plus(CLOCK_SKEW);
-        let has_beat = self.renewed_at() > began || self.beat.is_some() || self.progress.is_some();
-        let begin = now.min(self.expires_at);
-        (!has_beat && begin > began).then(|| Self {
-            run_until: self
-                .max_run
-                .map_or(self.run_until, |most| Some(begin.plus(most))),
-            stalls_at: self.no_progress.map(|most| begin.plus(most)),
-            ..self.clone()
-        })
-    }
-
-    /// Returns why the run is stale although it renews its lease: it exceeded `maxRunSeconds` or
-    /// `noProgressSeconds`.
-    #[must_use]
-    pub fn is_spent(&self, now: Timestamp) -> Option<Staleness> {
-        let overran = self.run_until.filter(|end| now >= *end);
-        let stalled = self.stalls_at.filter(|end| now >= *end);
-        let stalled = stalled.map(Staleness::Stalled);
-        overran.map(Staleness::Overran).or(stalled)
     }
 
     /// Returns why the holder is stale, or `None`. A silent holder is stale only after
