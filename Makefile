@@ -32,7 +32,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help docs checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary release release-twice release-proved version figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
+        binary release release-twice release-proved publish version figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -174,10 +174,12 @@ schemas: ## write the JSON Schemas and those of the agent's API from the types
 	UPDATE_SNAPSHOTS=1 $(TESTS) --bin lockstep openapi
 
 golden: export LOCKSTEP_GOLDEN = accept
-golden: ## write tests/golden of the version in Cargo.toml: what it sends, answers and stores, for later versions to replay
+golden: tools ## write tests/golden of the version in Cargo.toml: what it sends, answers and stores, for later versions to replay
+	@release/version --unreleased
 	$(TESTS) --lib --bins -- is_kept means_what_it_did
 	$(TESTS) --test simulation -- are_kept is_kept
 	$(TESTS) --test contract -- are_kept
+	"$(dir $(realpath $(TOOLS)/cfn-lint))python" tests/infra/test_interface.py --write
 	$(TESTS) --test contract digests
 
 clean: down ## stop the stack and remove what was built
@@ -257,14 +259,17 @@ bench-scale: ## [3 min] AWS's quotas at 100,000 locks and 1,000 starts a second,
 	benches/scale --write
 
 version: ## write a version into every place that has it: VERSION=1.2.3
-	release/version "$(VERSION)"
+	release/version "$$VERSION"
 
-# Empty variables are as those that are not there.
+# The shell reads the variables, so that none is a command. Empty ones are as those that are not there.
 release: tools ## [1 h] all artefacts into dist/, from a clean tree: VERSION=1.2.3; KEY, REPOSITORY, TARGETS: docs/release.md
-	release/build "$(VERSION)" $(if $(KEY),--key "$(KEY)") $(if $(TARGETS),--targets "$(TARGETS)")
+	release/build "$$VERSION" $${KEY:+--key "$$KEY"} $${TARGETS:+--targets "$$TARGETS"}
 
 release-twice: tools ## [2 h] a release in two folders; are the hashes the same? TARGETS takes a part
-	release/twice $(TARGETS)
+	release/twice $$TARGETS
+
+publish: ## upload the crates of the release whose tag is checked out and whose sums are in dist/: VERSION=1.2.3, REPOSITORY as of the release
+	release/publish "$$VERSION"
 
 release-proved: tools ## [1 min] deploy, load, install and run what is in dist/, on the local stack
 	tests/checks/with-stack tests/release/prove

@@ -9,6 +9,9 @@ import time
 import zipfile
 from pathlib import Path
 
+# The times that a zip can have, in seconds since 1970: the years 1980 to 2107.
+TIMES = range(315_532_800, 4_354_819_200)
+
 
 def content(source):
     return source.read_bytes() if isinstance(source, Path) else source
@@ -42,8 +45,8 @@ def write_zip(path, files, epoch):
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         for name, (source, mode) in sorted(files.items()):
-            # A zip begins in 1980, and has local times: these are UTC.
-            entry = zipfile.ZipInfo(name, max(time.gmtime(epoch)[:6], (1980, 1, 1, 0, 0, 0)))
+            # A zip has local times: these are UTC.
+            entry = zipfile.ZipInfo(name, time.gmtime(epoch)[:6])
             entry.create_system, entry.external_attr = 3, (0o100000 | mode) << 16
             archive.writestr(entry, content(source), zipfile.ZIP_DEFLATED, 9)
 

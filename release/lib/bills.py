@@ -1,9 +1,11 @@
 """What is linked into a binary, by three sources: the bill of materials, cargo's tree, and the list in the binary itself."""
+import hashlib
 import json
+import platform
 import re
+import urllib.parse
 
 from lib import context
-
 
 # What is linked into a binary, and what its build uses: macros, build scripts, and what they are made of.
 LINKED, USED = "normal,no-proc-macro", "normal,build"
@@ -49,6 +51,37 @@ def pruned(bill, linked, used):
     dependencies = [{**one, **({"dependsOn": sorted(set(one["dependsOn"]) & references)} if "dependsOn" in one else {})}
                     for one in bill["dependencies"] if one["ref"] in references]
     return {**bill, "components": kept, "dependencies": dependencies}
+
+
+def read(text, tree):
+    """A bill of cargo-cyclonedx, without the folder that it was made in."""
+    return json.loads(re.sub(r'\?download_url=file:[^"]*', "", text.replace(f"file://{tree}", "file:///lockstep")))
+
+
+def rust():
+    """The standard library of Rust, which is linked into each binary: name, version and purl."""
+    version = context.output("rustc", "--version").split()[1]
+    return "rust-std", version, f"pkg:generic/rust-std@{version}"
+
+
+def glibc(target):
+    """The glibc that is linked into the static command, by the package of the distribution."""
+    package = context.glibc(target)
+    version = context.output("dpkg-query", "--show", "--showformat=${Version}", package)
+    return "glibc", version, f"pkg:deb/{platform.freedesktop_os_release()['ID']}/{package}@{urllib.parse.quote(version)}"
+
+
+def completed(bill, binary, others):
+    """The bill with the digest of its binary, and with what is linked and is no crate: name, version and purl of each."""
+    own = bill["metadata"]["component"]
+    hashes = [{"alg": "SHA-256", "content": hashlib.sha256(binary).hexdigest()}]
+    added = [{"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl, "scope": "required"}
+             for name, version, purl in others]
+    purls = [purl for _, _, purl in others]
+    dependencies = [{**one, "dependsOn": sorted([*one.get("dependsOn", ()), *purls])} if one["ref"] == own["bom-ref"] else one
+                    for one in bill["dependencies"]]
+    return {**bill, "metadata": {**bill["metadata"], "component": {**own, "hashes": hashes}},
+            "components": [*bill["components"], *added], "dependencies": [*dependencies, *({"ref": purl} for purl in purls)]}
 
 
 def locked(tree):

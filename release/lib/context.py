@@ -15,6 +15,10 @@ WORK = ROOT / "target" / "release-of-all"
 CACHE = Path(os.environ.get("LOCKSTEP_CACHE") or Path.home() / ".cache" / "lockstep")
 # The pinned tools, and those of the local stack.
 os.environ["PATH"] = f"{CACHE / 'bin'}:{os.environ['PATH']}"
+# What a caller may have set for other builds of cargo, rustc and the C compiler. It would change the bytes.
+CALLERS = re.compile(r"CARGO_(ENCODED|PROFILE|TARGET)_.*|CARGO_BUILD_(?!JOBS$).*|RUSTC(_.*)?|RUSTFLAGS|RUSTUP_TOOLCHAIN|((HOST|TARGET)_)?(CC|CFLAGS|AR)(_.*)?")
+for name in [name for name in os.environ if CALLERS.fullmatch(name)]:
+    del os.environ[name]
 # Each architecture as Rust, AWS and OCI name it.
 TARGETS = {"x86_64-unknown-linux-gnu": "x86_64", "aarch64-unknown-linux-gnu": "arm64"}
 PLATFORMS = {"x86_64": "amd64", "arm64": "arm64"}
@@ -69,20 +73,40 @@ def export(name, *paths):
     return folder
 
 
+def cargo_home():
+    return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+
+
+def refuse_spaces():
+    """Refuses paths that RUSTFLAGS cannot have: it is split at each space."""
+    if " " in f"{ROOT}{cargo_home()}":
+        raise Refusal(f"the path of the checkout is {ROOT}, and CARGO_HOME is {cargo_home()}, but neither may have spaces: RUSTFLAGS has none")
+
+
+def changes():
+    """What the tree has that the commit has not. Only .gitignore hides a file, not the caller's configuration of git."""
+    tracked = output("git", "status", "--porcelain", "--untracked-files=no").splitlines()
+    others = output("git", "ls-files", "--others", "--exclude-per-directory=.gitignore").splitlines()
+    return [line.strip() for line in tracked] + [f"?? {name}" for name in others]
+
+
+def head():
+    return output("git", "rev-parse", "HEAD").strip()
+
+
 def environment(kind, target=None, flags=()):
     """The environment of cargo. Without the remapping, panic messages would name folders of the machine that built.
 
     Each kind of binary has a folder of its own: where paths are remapped, cargo does not tell builds with other flags apart."""
-    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    home = cargo_home()
     sysroot = Path(output("rustc", "--print", "sysroot").strip())
     # The last flag that fits wins, and each source of crates has a folder that is named after its address. It is there once a crate
     # is fetched: without this, a first build would map paths otherwise than a second one.
     output("cargo", "fetch", "--locked")
+    refuse_spaces()
     remapped = {ROOT: "/lockstep", home: "/cargo", sysroot: "/rust"}
     remapped.update({source: "/cargo/registry/src" for source in sorted((home / "registry" / "src").glob("*"))})
     given = [*(f"--remap-path-prefix={path}={name}" for path, name in remapped.items()), *flags]
-    if any(" " in flag for flag in given):
-        raise Refusal(f"the path of the checkout is {ROOT}, and CARGO_HOME is {home}, but neither may have spaces: RUSTFLAGS has none")
     made = {**os.environ, "RUSTFLAGS": " ".join(given), "CARGO_TARGET_DIR": str(WORK / "cargo" / kind), "CARGO_INCREMENTAL": "0",
             "SOURCE_DATE_EPOCH": str(epoch())}
     if target and linker(target):
@@ -90,10 +114,23 @@ def environment(kind, target=None, flags=()):
     return made
 
 
+def own():
+    """The target that this machine is."""
+    found = [target for target in TARGETS if target.startswith(f"{platform.machine()}-")]
+    if not found:
+        raise Refusal(f"this machine is {platform.machine()}, but a release is built on {' or '.join(one.partition('-')[0] for one in TARGETS)}")
+    return found[0]
+
+
 def linker(target):
     """The linker of a target that this machine is not; None for its own."""
-    processor = target.partition("-")[0]
-    return None if processor == platform.machine() else f"{processor.replace('_', '-')}-linux-gnu-gcc"
+    return None if target == own() else f"{target.partition('-')[0]}-linux-gnu-gcc"
+
+
+def glibc(target):
+    """Debian's package with the glibc that a target is linked with."""
+    debian = {"aarch64": "arm64", "x86_64": "amd64"}[target.partition("-")[0]]
+    return "libc6-dev" if target == own() else f"libc6-dev-{debian}-cross"
 
 
 def lacking(target):
@@ -101,10 +138,11 @@ def lacking(target):
     found = []
     if target not in output("rustup", "target", "list", "--installed").split():
         found.append(f"the standard library of Rust: rustup target add {target}")
-    own = linker(target)
-    if own and not shutil.which(own):
-        debian = {"aarch64": "arm64", "x86_64": "amd64"}[target.partition("-")[0]]
-        found.append(f"{own} and a static glibc: Debian's {own.removesuffix('-gcc').join(('gcc-', ''))} and libc6-dev-{debian}-cross")
+    program = linker(target)
+    if program and not shutil.which(program):
+        # A package has a hyphen for the underscore of x86_64; its program has not.
+        package = f"gcc-{program.removesuffix('-gcc').replace('_', '-')}"
+        found.append(f"{program} and a static glibc: Debian's {package} and {glibc(target)}")
     return found
 
 

@@ -3,7 +3,8 @@
 https://github.com/opencontainers/image-spec/blob/main/image-layout.md
 
 index.json names one index of images, from which a client takes the image of its platform. manifest.json is what a Docker
-engine before version 25 reads instead: it knows no platforms, so each image has a tag with the name of its processor.
+engine reads instead unless containerd keeps its images: it knows no platforms, so each image has a tag with the name of its
+processor.
 """
 import hashlib
 import json
@@ -56,7 +57,9 @@ class Layout:
         """The files of the layout, with the index of its images."""
         index = self.blob("index.v1+json", text({
             "schemaVersion": 2, "mediaType": MEDIA + "index.v1+json", "manifests": self.manifests}))
-        index["annotations"] = {"org.opencontainers.image.ref.name": self.version}
+        # containerd names the image by the first annotation. By the other one alone, its name would be the version.
+        index["annotations"] = {"io.containerd.image.name": f"docker.io/library/{self.name}:{self.version}",
+                                "org.opencontainers.image.ref.name": self.version}
         self.files["index.json"] = (text({"schemaVersion": 2, "mediaType": MEDIA + "index.v1+json", "manifests": [index]}), 0o644)
         self.files["manifest.json"] = (text(self.loads), 0o644)
         return self.files

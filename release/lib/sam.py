@@ -5,6 +5,8 @@ from lib import context
 from lib.context import FUNCTIONS, ROOT, Refusal
 
 DEFINITIONS = ("exclusive-run", "mail")
+# Templates that the pages deploy beside the stack, each with the number of definitions that it reads.
+BESIDE = {"team.yaml": 1, "slack.yaml": 0, "examples/schedule.yaml": 0, "examples/table.yaml": 0}
 README = """\
 # Lockstep {version} for {architecture}
 
@@ -13,6 +15,8 @@ Exclusive runs for batch jobs: an application of AWS SAM with compiled functions
     sam deploy --guided --template-file template.yaml
 
 deploys it. SAM uploads the zips beside the template. The parameters are described in the template.
+
+team.yaml, slack.yaml, schedule.yaml and table.yaml are those of `infra` and `infra/examples` on the pages.
 
 `sam package --template-file template.yaml --s3-bucket BUCKET --output-template-file packaged.yaml`, then
 `sam publish --template packaged.yaml`, publishes it to the AWS Serverless Application Repository of your account.
@@ -31,12 +35,22 @@ APPLICATION = """\
 """
 
 
-def replaced(text, pattern, value, times):
-    """Replaces what is in the template exactly as often as is known here, so that a change of the template is noticed."""
+def replaced(text, pattern, value, times, name="template.yaml"):
+    """Replaces what is in a template exactly as often as is known here, so that a change of the template is noticed."""
     made, found = re.subn(pattern, value, text, flags=re.MULTILINE)
     if found != times:
-        raise Refusal(f"infra/template.yaml has {pattern} {found} times, not {times}: change release/lib/sam.py with it")
+        raise Refusal(f"infra/{name} has {pattern} {found} times, not {times}: change release/lib/sam.py with it")
     return made
+
+
+def beside():
+    """The templates that the pages deploy beside the stack, by their names."""
+    found = {}
+    for name, definitions in BESIDE.items():
+        text = replaced((ROOT / "infra" / name).read_text(), r"\.\./statemachines/", "", definitions, name)
+        # What they say of each other.
+        found[name.rpartition("/")[2]] = re.sub(r"\binfra/(?:examples/)?(?=[a-z]+\.yaml)", "", text)
+    return found
 
 
 def readme(architecture):

@@ -3,7 +3,8 @@ import re
 
 from lib.context import ROOT, Refusal
 
-SEMANTIC = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-[0-9A-Za-z]+(?:\.[0-9A-Za-z]+)*)?"
+# A pre-release has no place in the rules of docs/upgrade.md, which count minor versions.
+SEMANTIC = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
 # A package of a Cargo.lock without a source is one of this repository.
 LOCKED = r'(?<=^version = ")[^"]+(?="\n(?!source))'
 # The answer of lockstep doctor.
@@ -13,6 +14,7 @@ PLACES = (
     ("Cargo.toml", r'(?<=^\[workspace\.package\]\nversion = ")[^"]+', 1),
     ("Cargo.toml", r'(?<=", version = ")[^"]+(?=" \}$)', 4),
     ("Cargo.lock", LOCKED, 0),
+    ("README.md", rf"(?<=make release VERSION=){SEMANTIC}|(?<=lockstep-){SEMANTIC}(?=-)", 0),
     ("benches/Cargo.toml", r'(?<=^version = ")[^"]+', 1),
     ("benches/Cargo.lock", LOCKED, 0),
     ("infra/template.yaml", r"(?<=^    Description: Version of this template and of the functions\n    Value: )\S+", 1),
@@ -27,11 +29,17 @@ PLACES = (
     ("docs/upgrade.md", ANSWERED, 0),
     ("docs/transcripts.md", ANSWERED, 0),
 )
+# The heading of a version in CHANGELOG.md, with its date, or `unreleased`.
+HEADING = re.compile(rf"^## \[({SEMANTIC})\] - (\S+)$", re.MULTILINE)
 
 
 def check(version):
     if not re.fullmatch(SEMANTIC, version):
-        raise Refusal(f"VERSION is {version!r}, but must be a semantic version such as 1.2.3 or 1.2.3-rc.1")
+        raise Refusal(f"VERSION is {version!r}, but must be three numbers such as 1.2.3")
+
+
+def numbers(version):
+    return tuple(map(int, version.split(".")))
 
 
 def each(root=ROOT):
@@ -48,10 +56,40 @@ def others(version, root=ROOT):
     return [f"{name} has {one}, not {version}" for name, found in each(root) for one in sorted(set(found) - {version})]
 
 
+def newest(root=ROOT):
+    """The match of the newest version in CHANGELOG.md."""
+    found = HEADING.search((root / "CHANGELOG.md").read_text())
+    if not found:
+        raise Refusal("CHANGELOG.md has no heading such as: ## [1.2.3] - unreleased")
+    return found
+
+
+def unready(version, signs, root=ROOT):
+    """What a release of a version lacks beside its places, as sentences. Only a signed one needs a date in CHANGELOG.md."""
+    heading = newest(root)
+    found = []
+    if heading[1] != version:
+        found.append(f"CHANGELOG.md begins with {heading[1]}, not {version}")
+    elif signs and not re.fullmatch(r"\d{4}-\d\d-\d\d", heading[2]):
+        found.append(f"CHANGELOG.md has `{heading[2]}` for {version}, but must have its date, such as 2026-01-31")
+    if not (root / "tests" / "golden" / version).is_dir():
+        found.append(f"tests/golden/{version} is missing: run make golden")
+    return found
+
+
 def write(version, root=ROOT):
-    """Writes a version into every place. Nothing is written if a place is not as it is known."""
+    """Writes a version into every place, and its heading into CHANGELOG.md. Nothing is written if a place is not as it is known."""
     check(version)
-    list(each(root))
+    changelog, heading = root / "CHANGELOG.md", newest(root)
+    places = dict(each(root))
+    present = places["Cargo.toml"][0]
+    if numbers(version) < numbers(present):
+        raise Refusal(f"VERSION is {version}, but must not be lower than {present} in Cargo.toml")
+    text, added = changelog.read_text(), f"## [{version}] - unreleased"
+    if heading[2] == "unreleased":
+        changelog.write_text(text[:heading.start()] + added + text[heading.end():])
+    elif heading[1] != version:
+        changelog.write_text(text[:heading.start()] + added + "\n\n" + text[heading.start():])
     for name, expression, _ in PLACES:
         path = root / name
         path.write_text(re.sub(expression, version, path.read_text(), flags=re.MULTILINE))

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "release"))
 
-from lib import archives, bills, context, notices, oci, sam, versions  # noqa: E402
+from lib import archives, bills, context, crates, notices, oci, sam, versions  # noqa: E402
 
 VERSION = context.version()
 LATER = 1_800_000_000
@@ -40,7 +40,7 @@ class Repository(Folder):
 
     def setUp(self):
         super().setUp()
-        for name in {name for name, *_ in versions.PLACES} | {".gitignore"}:
+        for name in {name for name, *_ in versions.PLACES} | {".gitignore", "CHANGELOG.md", f"tests/golden/{VERSION}/agent.json"}:
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_bytes((ROOT / name).read_bytes())
         for path in (ROOT / "release").rglob("*"):
@@ -49,9 +49,15 @@ class Repository(Folder):
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(path.read_bytes())
                 copy.chmod(path.stat().st_mode)
+        # A release has a date in place of `unreleased`.
+        self.dated(f"## [{VERSION}] - 2027-01-31")
         self.git("init", "--quiet")
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", "all")
+
+    def dated(self, heading):
+        changelog = self.folder / "CHANGELOG.md"
+        changelog.write_text(versions.HEADING.sub(heading, changelog.read_text(), count=1))
 
     def git(self, *words):
         subprocess.run(["git", "-c", "user.name=test", "-c", "user.email=test", *words], cwd=self.folder, check=True)
@@ -68,7 +74,8 @@ class Refusals(Repository):
 
     def test_a_version_that_is_not_in_cargo_toml_is_refused(self):
         self.refused(f"VERSION is 9.9.9, but Cargo.toml has {VERSION}", "9.9.9")
-        self.refused("VERSION is 'v1', but must be a semantic version", "v1")
+        self.refused("VERSION is 'v1', but must be three numbers such as 1.2.3", "v1")
+        self.refused("VERSION is '', but must be three numbers", "")
 
     def test_one_place_with_another_version_is_refused(self):
         package = self.folder / "infra" / "cdk" / "package.json"
@@ -80,6 +87,13 @@ class Refusals(Repository):
         (self.folder / "left-over").write_text("")
         self.refused("the tree has 1 changes that are not committed, the first one: ?? left-over", VERSION)
 
+    def test_a_file_that_git_status_is_told_to_hide_is_refused(self):
+        self.git("config", "status.showUntrackedFiles", "no")
+        (self.folder / ".git" / "info" / "exclude").write_text(".cargo\n")
+        (self.folder / ".cargo").mkdir()
+        (self.folder / ".cargo" / "config.toml").write_text("[profile.release]\nopt-level = 0\n")
+        self.refused("the tree has 1 changes that are not committed", VERSION)
+
     def test_a_key_that_cannot_be_read_is_refused(self):
         key = self.folder.parent / f"{self.folder.name}-key"
         self.refused(f"KEY is {key}, but must be a private key", VERSION, "--key", str(key))
@@ -89,13 +103,55 @@ class Refusals(Repository):
 
     def test_values_outside_of_their_rules_are_refused_by_name(self):
         self.refused("TARGETS has riscv64gc-unknown-linux-gnu, but must be of", VERSION, "--targets", "riscv64gc-unknown-linux-gnu")
-        self.refused("SOURCE_DATE_EPOCH is 'today', but must be whole seconds", VERSION, SOURCE_DATE_EPOCH="today")
+        for moment in ("today", "0", "315532799", "4354819200"):
+            self.refused(f"SOURCE_DATE_EPOCH is '{moment}', but must be whole seconds", VERSION, SOURCE_DATE_EPOCH=moment)
         self.refused("REPOSITORY is 'git@host:a/b', but must be an address", VERSION, REPOSITORY="git@host:a/b")
 
     def test_a_written_version_is_in_every_place(self):
-        subprocess.run([self.folder / "release" / "version", "1.2.3-rc.4"], check=True, capture_output=True)
-        self.assertEqual([], versions.others("1.2.3-rc.4", self.folder))
-        self.assertIn(f"Cargo.toml has 1.2.3-rc.4, not {VERSION}", versions.others(VERSION, self.folder))
+        subprocess.run([self.folder / "release" / "version", "1.2.3"], check=True, capture_output=True)
+        self.assertEqual([], versions.others("1.2.3", self.folder))
+        self.assertIn(f"Cargo.toml has 1.2.3, not {VERSION}", versions.others(VERSION, self.folder))
+
+    def test_a_version_that_the_rules_of_upgrades_cannot_count_is_refused(self):
+        for version in ("1.2.3-01", "1.2.3-rc.1", "1.2", "01.2.3", ""):
+            with self.assertRaises(context.Refusal, msg=version):
+                versions.check(version)
+
+    def test_a_version_lower_than_the_present_one_is_not_written(self):
+        with self.assertRaisesRegex(context.Refusal, f"VERSION is 0.0.9, but must not be lower than {VERSION} in Cargo.toml"):
+            versions.write("0.0.9", self.folder)
+
+    def test_the_changelog_has_one_unreleased_version_at_most(self):
+        for version, headings in (("1.2.3", [("1.2.3", "unreleased"), (VERSION, "2027-01-31")]),
+                                  ("1.3.0", [("1.3.0", "unreleased"), (VERSION, "2027-01-31")])):
+            versions.write(version, self.folder)
+            self.assertEqual(headings, versions.HEADING.findall((self.folder / "CHANGELOG.md").read_text()))
+
+    def test_a_signed_release_has_a_date_in_the_changelog(self):
+        self.assertEqual([], versions.unready(VERSION, True, self.folder))
+        self.dated(f"## [{VERSION}] - unreleased")
+        self.assertEqual([], versions.unready(VERSION, False, self.folder))
+        [lacks] = versions.unready(VERSION, True, self.folder)
+        self.assertIn(f"CHANGELOG.md has `unreleased` for {VERSION}", lacks)
+
+    def test_a_release_without_its_heading_or_its_golden_files_is_refused(self):
+        self.dated("## [0.0.9] - 2027-01-31")
+        self.git("mv", f"tests/golden/{VERSION}", "tests/golden/other")
+        self.git("commit", "--all", "--quiet", "--message", "neither")
+        self.refused(f"CHANGELOG.md begins with 0.0.9, not {VERSION}; tests/golden/{VERSION} is missing: run make golden", VERSION)
+
+    def test_the_golden_files_of_a_tagged_version_are_not_written_again(self):
+        asked = lambda: subprocess.run([self.folder / "release" / "version", "--unreleased"], capture_output=True, text=True)
+        self.assertEqual(0, asked().returncode)
+        self.git("tag", f"v{VERSION}")
+        self.assertIn(f"v{VERSION} is tagged: raise the version", asked().stderr)
+
+    def test_the_commands_of_the_readme_have_the_written_version(self):
+        """README.md says which files to unpack: those of the release that it is in."""
+        (self.folder / "README.md").write_bytes((ROOT / "README.md").read_bytes())
+        subprocess.run([self.folder / "release" / "version", "7.8.9"], check=True, capture_output=True)
+        left = [line for line in (self.folder / "README.md").read_text().splitlines() if VERSION in line]
+        self.assertEqual([], left)
 
     def test_a_version_is_written_everywhere_or_nowhere(self):
         (self.folder / "docs" / "upgrade.md").write_text("no answer of doctor")
@@ -104,19 +160,164 @@ class Refusals(Repository):
         self.assertIn(f'version = "{VERSION}"', (self.folder / "Cargo.toml").read_text())
 
 
+class Builds(Repository):
+    """Builds whose steps make nothing."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("tools", "licences", "command", "functions", "stacks", "image", "constructs", "crates", "bills"):
+            (self.folder / "release" / name).write_text("#!/bin/sh\n")
+        self.git("commit", "--all", "--quiet", "--message", "steps that make nothing")
+
+    def built(self, *words):
+        return subprocess.run([self.folder / "release" / "build", VERSION, *words], capture_output=True, text=True, cwd=self.folder)
+
+    def test_a_tree_that_changes_during_the_build_is_refused(self):
+        # Each step reads the tree, HEAD or both, and they take an hour together.
+        change = "git -c user.name=test -c user.email=test commit --allow-empty --quiet --message later\n"
+        for name, line in (("another commit", change), ("a change", "echo >> Cargo.toml\n")):
+            with self.subTest(name):
+                (self.folder / "release" / "image").write_text(f"#!/bin/sh\n{line}")
+                self.git("commit", "--all", "--quiet", "--message", name)
+                done = self.built()
+                self.assertEqual(1, done.returncode, done.stdout)
+                self.git("checkout", "--quiet", ".")
+
+    def test_flags_of_the_caller_do_not_reach_the_build(self):
+        flags = {"CARGO_ENCODED_RUSTFLAGS": "", "RUSTC_WRAPPER": "sccache", "RUSTFLAGS": "-g", "CARGO_PROFILE_RELEASE_LTO": "off", "CC": "clang",
+                 "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER": "ld", "RUSTUP_TOOLCHAIN": "nightly", "CARGO_BUILD_JOBS": "1"}
+        (self.folder / "release" / "image").write_text("#!/usr/bin/env python3\nimport os, sys\nsys.path.insert(0, 'release')\nfrom lib import context\n"
+                                                       "open('dist/seen', 'w').write(' '.join(os.environ))\n")
+        self.git("commit", "--all", "--quiet", "--message", "a step that writes its environment")
+        with unittest.mock.patch.dict(os.environ, flags):
+            self.built()
+        self.assertEqual({"CARGO_BUILD_JOBS"}, flags.keys() & set((self.folder / "dist" / "seen").read_text().split()))
+
+    def test_a_path_with_a_space_is_refused_before_anything_is_removed(self):
+        spaced = self.folder / "with a space"
+        subprocess.run(["git", "clone", "--quiet", self.folder, spaced], check=True)
+        (spaced / "dist").mkdir()
+        (spaced / "dist" / "of-an-earlier-build").write_text("")
+        done = subprocess.run([spaced / "release" / "build", VERSION], capture_output=True, text=True, cwd=spaced)
+        self.assertEqual(1, done.returncode, done.stdout)
+        self.assertTrue((spaced / "dist" / "of-an-earlier-build").exists())
+
+    def test_a_release_that_leaves_a_target_out_says_so(self):
+        done = self.built("--targets", context.own())
+        self.assertEqual(1, done.returncode)
+        [line] = (self.folder / "dist" / "INCOMPLETE").read_text().splitlines()
+        self.assertRegex(line, "^[a-z0-9_]+-unknown-linux-gnu is missing. It needs to be in TARGETS$")
+
+
+# Packs the manifests that it finds, and writes down what it would upload.
+CARGO = """\
+#!/usr/bin/env python3
+import pathlib, sys
+given = sys.argv[1:]
+folder = pathlib.Path(given[given.index("--target-dir") + 1])
+for word, name in zip(given, given[1:]):
+    if word == "-p":
+        place = {"lockstep-aws": "shared"}.get(name, name.removeprefix("lockstep-"))
+        manifest = (pathlib.Path(place) / "Cargo.toml").read_text()
+        (folder / "package").mkdir(parents=True, exist_ok=True)
+        if given[0] == "package":
+            (folder / "package" / f"{name}-VERSION.crate").write_text(manifest)
+        else:
+            with open("UPLOADED", "a") as file:
+                file.write(f"{name} {'repository' in manifest}\\n")
+"""
+
+
+class Publishes(Repository):
+    """The upload of crates by a cargo that has no registry."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = tempfile.TemporaryDirectory()
+        self.addCleanup(self.other.cleanup)
+        self.uploaded = Path(self.other.name) / "uploaded"
+        (Path(self.other.name) / "cargo").write_text(CARGO.replace("VERSION", VERSION).replace("UPLOADED", str(self.uploaded)))
+        (Path(self.other.name) / "cargo").chmod(0o755)
+        for folder in crates.CRATES:
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "Cargo.toml").write_bytes((ROOT / folder / "Cargo.toml").read_bytes())
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "manifests")
+        self.git("tag", f"v{VERSION}")
+        (self.folder / "dist").mkdir()
+        packed = {f"{name}-{VERSION}.crate": (ROOT / folder / "Cargo.toml").read_text() for folder, name in crates.CRATES.items()}
+        named = {name: text.replace("\nversion.workspace", '\nrepository = "https://host/owner/name"\nversion.workspace', 1) for name, text in packed.items()}
+        lines = [f"{sha(text.encode())}  {name}\n" for name, text in named.items()]
+        (self.folder / "dist" / "SHA256SUMS").write_text("".join(lines))
+
+    def published(self, repository):
+        environment = {**os.environ, "PATH": f"{self.other.name}:{os.environ['PATH']}", "REPOSITORY": repository}
+        return subprocess.run([self.folder / "release" / "publish", VERSION], capture_output=True, text=True, env=environment)
+
+    def test_the_crates_of_the_release_are_published_in_order(self):
+        done = self.published("https://host/owner/name")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual("".join(f"lockstep-{name} True\n" for name in ("core", "aws", "operate", "weave", "cli")), self.uploaded.read_text())
+
+    def test_crates_that_the_release_has_not_are_not_published(self):
+        for repository in ("", "https://host/another/name"):
+            self.assertIn("is not the one of dist/SHA256SUMS", self.published(repository).stderr)
+        self.assertFalse(self.uploaded.exists())
+
+    def test_only_the_tagged_commit_is_published(self):
+        self.git("commit", "--allow-empty", "--quiet", "--message", "later")
+        self.assertIn(f"HEAD has no tag v{VERSION}", self.published("https://host/owner/name").stderr)
+        self.assertFalse(self.uploaded.exists())
+
+
+class Workflow(unittest.TestCase):
+    def text(self):
+        return (ROOT / ".github" / "workflows" / "release.yaml").read_text()
+
+    def test_the_draft_has_each_file_of_the_sums(self):
+        [upload] = [line.strip() for line in self.text().splitlines() if "gh release create" in line]
+        upload = upload.replace("gh release create", "echo")
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("one.zip", "two.crate", "SHA256SUMS"):
+                (Path(folder) / name).write_text("")
+            told = subprocess.run(["sh", "-c", upload], cwd=folder, capture_output=True, text=True, check=True).stdout
+        for name in ("one.zip", "two.crate", "SHA256SUMS"):
+            self.assertIn(name, told)
+
+    def test_only_a_tag_that_is_a_version_is_built(self):
+        check = next(line.strip() for line in self.text().splitlines() if line.strip().startswith("[["))
+        self.assertLess(self.text().index(check), self.text().index("actions/checkout"))
+        for tag, expected in (("v1.2.3", 0), ("v10.20.30", 0), ("v1.2.3`id`", 1), ("v1.2.3-rc.1", 1), ("v1.2", 1), ("v01.2.3", 1), ("1.2.3", 1)):
+            asked = subprocess.run(["bash", "-ec", check], env={**os.environ, "TAG": tag})
+            self.assertEqual(expected, asked.returncode, tag)
+
+    def test_the_name_of_a_tag_is_no_command(self):
+        # Git allows each of these characters in a tag, and the workflow makes VERSION of what follows the v.
+        for version in ("0.1.0`id`", '0.1.0";id;"', "0.1.0$(id)"):
+            told = subprocess.run(["make", "--no-print-directory", "--dry-run", "release", f"VERSION={version}"], cwd=ROOT,
+                                  capture_output=True, text=True).stdout
+            [line] = [line for line in told.splitlines() if "release/build" in line]
+            self.assertNotIn("id", line.removeprefix("release/build"), version)
+
+
 class Sums(Repository):
     def setUp(self):
         super().setUp()
         self.dist = self.folder / "dist"
-        (self.dist / "crates").mkdir(parents=True)
+        self.dist.mkdir()
         (self.dist / "one.zip").write_bytes(b"one")
-        (self.dist / "crates" / "two.crate").write_bytes(b"two")
+        (self.dist / "two.crate").write_bytes(b"two")
 
     def test_the_sums_are_of_every_file_and_only_of_them(self):
         for _ in range(2):
             subprocess.run([self.folder / "release" / "sums"], check=True)
-        self.assertEqual(f"{sha(b'two')}  crates/two.crate\n{sha(b'one')}  one.zip\n", (self.dist / "SHA256SUMS").read_text())
+        self.assertEqual(f"{sha(b'one')}  one.zip\n{sha(b'two')}  two.crate\n", (self.dist / "SHA256SUMS").read_text())
         self.assertFalse((self.dist / "SHA256SUMS.sig").exists())
+
+    def test_a_folder_that_a_draft_cannot_have_is_refused(self):
+        (self.dist / "crates").mkdir()
+        done = subprocess.run([self.folder / "release" / "sums"], capture_output=True, text=True)
+        self.assertIn("dist/ has the folder crates", done.stderr)
 
     def test_a_signature_fits_the_sums_that_were_signed_and_no_others(self):
         key = self.folder / "key"
@@ -145,6 +346,18 @@ class Targets(Folder):
             library, linker = context.lacking("aarch64-unknown-linux-gnu")
         self.assertIn("rustup target add aarch64-unknown-linux-gnu", library)
         self.assertEqual("aarch64-linux-gnu-gcc and a static glibc: Debian's gcc-aarch64-linux-gnu and libc6-dev-arm64-cross", linker)
+
+    def test_the_linker_of_another_processor_has_its_name_in_debian(self):
+        # A package has hyphens for the underscore of x86_64, its program has not: /usr/bin/x86_64-linux-gnu-gcc.
+        for machine, target, linker in (("x86_64", "aarch64-unknown-linux-gnu", "aarch64-linux-gnu-gcc"),
+                                        ("aarch64", "x86_64-unknown-linux-gnu", "x86_64-linux-gnu-gcc")):
+            with unittest.mock.patch("platform.machine", return_value=machine):
+                self.assertEqual(linker, context.linker(target))
+
+    def test_a_machine_that_is_no_target_is_named(self):
+        with unittest.mock.patch("platform.machine", return_value="riscv64"):
+            with self.assertRaisesRegex(context.Refusal, "this machine is riscv64, but a release is built on x86_64 or aarch64"):
+                context.own()
 
 
 class Archives(Folder):
@@ -219,6 +432,12 @@ class Image(unittest.TestCase):
             self.assertEqual(image["platform"]["architecture"], config["architecture"])
             self.assertEqual(["/lockstep"], config["config"]["Entrypoint"])
 
+    def test_an_engine_that_reads_the_index_finds_the_name_of_the_image(self):
+        # With the image store of containerd, `docker load` reads index.json and never manifest.json. Without this annotation, the image is
+        # named after the other one: 1.2.3.
+        [index] = json.loads(self.files["index.json"])["manifests"]
+        self.assertEqual("docker.io/library/lockstep:1.2.3", index["annotations"].get("io.containerd.image.name"))
+
     def test_a_diff_id_is_the_digest_of_the_layer_unpacked(self):
         for load in json.loads(self.files["manifest.json"]):
             config = json.loads(self.files[load["Config"]])
@@ -239,6 +458,15 @@ class Template(unittest.TestCase):
                          {one["DefinitionUri"] for one in properties if "DefinitionUri" in one})
         self.assertEqual("x86_64", template["Parameters"]["Architecture"]["Default"])
         self.assertNotIn("../", json.dumps(template["Resources"], default=str))
+
+    def test_the_templates_of_the_pages_lie_beside_the_application(self):
+        found = sam.beside()
+        self.assertEqual({"team.yaml", "slack.yaml", "schedule.yaml", "table.yaml"}, found.keys())
+        for text in found.values():
+            self.assertTrue(self.parse(text)["Resources"])
+            self.assertNotRegex(text, r"(Uri|Template\w*): *\.\.?/")
+            self.assertNotIn("infra/", text)
+        self.assertIn("DefinitionUri: exclusive-run.asl.json", found["team.yaml"])
 
     def test_the_application_names_a_repository_only_if_there_is_one(self):
         without, named = ({**self.parse(sam.template("arm64", repository))["Metadata"]}["AWS::ServerlessRepo::Application"]
@@ -276,6 +504,16 @@ class Bills(unittest.TestCase):
         self.assertEqual({"lockstep-cli 1", "serde 1"}, bills.packages(made))
         self.assertEqual(["required", "excluded"], [one["scope"] for one in made["components"]])
         self.assertEqual([{"ref": "lockstep", "dependsOn": ["serde"]}, {"ref": "serde"}], made["dependencies"])
+
+    def test_a_bill_has_its_binary_and_what_is_linked_and_is_no_crate(self):
+        text = '{"purl": "pkg:cargo/lockstep-cli@1?download_url=file://.#src/main.rs", "bom-ref": "path+file:///tmp/a/cli#1"}'
+        self.assertEqual({"purl": "pkg:cargo/lockstep-cli@1", "bom-ref": "path+file:///lockstep/cli#1"}, bills.read(text, Path("/tmp/a")))
+        bill = {"metadata": {"component": {"bom-ref": "own"}}, "components": [], "dependencies": [{"ref": "own", "dependsOn": ["serde"]}]}
+        made = bills.completed(bill, b"program", [("glibc", "2.36", "pkg:deb/debian/libc6-dev@2.36")])
+        self.assertEqual([{"alg": "SHA-256", "content": sha(b"program")}], made["metadata"]["component"]["hashes"])
+        self.assertEqual([("glibc", "2.36", "required")], [(one["name"], one["version"], one["scope"]) for one in made["components"]])
+        self.assertEqual([{"ref": "own", "dependsOn": ["pkg:deb/debian/libc6-dev@2.36", "serde"]}, {"ref": "pkg:deb/debian/libc6-dev@2.36"}],
+                         made["dependencies"])
 
     def test_what_cargo_links_into_a_function_has_no_macro(self):
         linked = bills.crates(ROOT, "acquire-lock", "aarch64-unknown-linux-gnu", bills.LINKED)

@@ -114,6 +114,18 @@ mod tests {
         assert_eq!(other.open(&lock("orders"), &sealed), None);
     }
 
+    /// Records keep sealed tokens over an upgrade and a rollback: another text here is a waiter that nobody can call back.
+    #[test]
+    fn a_token_is_sealed_to_the_text_of_every_version() {
+        let known = "E0UzoqGhFnhUmFovmHePOT2Rqfw4xY98W4ddzEgQANpZavrwxA40tGapcfbgg86DnoFh";
+
+        let sealed = seal().seal(&lock("orders"), &token());
+
+        assert_eq!(sealed.as_sealed(), Some(known));
+        let opened = seal().open(&lock("orders"), &TaskToken::sealed(known));
+        assert_eq!(opened, Some(token()));
+    }
+
     #[test]
     fn a_sealed_token_that_was_changed_is_not_opened() {
         let seal = seal();

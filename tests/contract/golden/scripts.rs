@@ -56,11 +56,17 @@ pub(super) fn all() -> Vec<(&'static str, Vec<Value>)> {
         ("a run that replaces the holder", replace()),
         ("work that is stopped", stopping()),
         ("deaths", deaths()),
+        ("a permit of a dead holder", taken()),
+        ("a lock at rest", rest()),
+        ("protection that ECS refuses", unprotected()),
         ("evidence that is hidden", hidden()),
         ("a release inside a container", inside()),
         ("a redriven run", redriven()),
         ("a run that is silent", silent()),
         ("acts of operators", operators::acts()),
+        ("pages of several locks", operators::pages()),
+        ("a permit that is abandoned", operators::abandoned()),
+        ("runs that operators start", operators::started()),
         ("a lock that is not there yet", operators::new_lock()),
         ("a success that is missing", operators::missing()),
         ("other executions", operators::other_executions()),
@@ -178,8 +184,43 @@ fn deaths() -> Vec<Value> {
             "history",
             json!({ "lock": "nightly", "limit": 50, "failed": true }),
         ),
+        ask_view("history", json!({ "lock": "nightly", "task": "t" })),
     ];
     [starts(&["a", "b"]), rest].concat()
+}
+
+/// The second run gets the permit of the first, and its work is a workflow.
+fn taken() -> Vec<Value> {
+    let machine = "arn:aws:states:eu-west-1:1:stateMachine:etl";
+    let work = json!({ "work": { "stateMachineArn": machine } });
+    let rest = vec![
+        acquire(ask("a")),
+        json!({ "ends": "a" }),
+        wait(120),
+        acquire(ask_with("b", work)),
+    ];
+    [starts(&["a", "b"]), rest].concat()
+}
+
+fn rest() -> Vec<Value> {
+    let rest = vec![
+        acquire(ask_with("a", json!({ "minIntervalSeconds": 3600 }))),
+        release("a", "succeeded"),
+        acquire(ask("b")),
+        ask_view("show", of_lock()),
+    ];
+    [starts(&["a", "b"]), rest].concat()
+}
+
+fn unprotected() -> Vec<Value> {
+    let released = json!({ "grant": "a", "outcome": "succeeded", "protect": service_task() });
+    let rest = vec![
+        acquire(ask("a")),
+        json!({ "refuses": "DEPLOYMENT_BLOCKED" }),
+        beat("a", json!({ "protect": service_task() })),
+        call("release-lock", released),
+    ];
+    [starts(&["a"]), rest].concat()
 }
 
 fn hidden() -> Vec<Value> {
@@ -217,7 +258,7 @@ fn inside() -> Vec<Value> {
 
 fn redriven() -> Vec<Value> {
     let work = json!({ "cluster": CLUSTER, "family": "report", "container": "main" });
-    let again = json!({ "work": work, "redrive": { "grant": "a", "count": 1 } });
+    let again = |count: u32| json!({ "work": work, "redrive": { "grant": "a", "count": count } });
     let rest = vec![
         acquire(ask_with("a", json!({ "runKey": "tick" }))),
         beat("a", json!({ "taskToken": "beat-1" })),
@@ -225,9 +266,11 @@ fn redriven() -> Vec<Value> {
         call("reaper", end_event("a", "ABORTED")),
         wait(60),
         json!({ "starts": "a" }),
-        acquire(ask_with("a", again)),
+        acquire(ask_with("a", again(1))),
         beat("a", json!({ "redriveCount": 1, "taskToken": "beat-2" })),
         release("a", "succeeded"),
+        // Its work has succeeded: a redrive after that, such as one of a state behind the work, does not repeat it.
+        acquire(ask_with("a", again(2))),
     ];
     [starts(&["a"]), rest].concat()
 }

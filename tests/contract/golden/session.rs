@@ -1,10 +1,11 @@
 //! A session: what happens to the functions, from an empty table on, as JSON that later versions replay.
 
-use crate::functions::Functions;
+use crate::functions::{Answer, Functions};
 use crate::scene::{execution, task, task_event};
-use lockstep::domain::ExecutionEnd;
+use lockstep::domain::{ExecutionEnd, StateMachineArn};
 use lockstep::events::EventDetail;
 use lockstep::executions::memory::ExecutionsCall;
+use lockstep_operate::schedules::{Schedule, Target, TargetInput};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) const UNKNOWN: &str = "ofTheNextVersion";
 
 /// The functions that ignore a field that they do not know: their callers may be newer.
-const LENIENT: [&str; 3] = ["heartbeat", "release-lock", "reaper"];
+pub(super) const LENIENT: [&str; 3] = ["heartbeat", "release-lock", "reaper"];
 
 /// Does one step. Returns what is seen of it: an answer, the name of an error, an output or events.
 async fn done(functions: &Functions, step: &Value) -> Value {
@@ -31,6 +32,10 @@ async fn done(functions: &Functions, step: &Value) -> Value {
         functions.executions.seal_tokens();
     } else if step["hides"] == true {
         functions.lose_every(ExecutionsCall::Describe);
+    } else if let Some(reason) = step["refuses"].as_str() {
+        functions.tasks.refuse_protection(reason, "as ECS says");
+    } else if step["schedule"].is_string() {
+        functions.schedules.put(Ok(schedule(step)));
     } else if let Some(token) = step["output"].as_str() {
         return json!({ "is": functions.output(token) });
     } else if step.get("events").is_some() {
@@ -45,10 +50,30 @@ async fn done(functions: &Functions, step: &Value) -> Value {
     Value::Null
 }
 
+/// Returns the schedule of a step, with one target.
+fn schedule(step: &Value) -> Schedule {
+    let text = |field: &str| step[field].as_str().expect(field);
+    let target = Target {
+        state_machine: StateMachineArn::new(text("machine")).expect("an ARN"),
+        input: TargetInput::Attributes(text("input").to_owned()),
+    };
+    Schedule {
+        arn: text("schedule").to_owned(),
+        targets: vec![target],
+    }
+}
+
 /// Calls the function that a step names.
 async fn called(functions: &Functions, step: &Value) -> Value {
-    let request = step["request"].clone();
-    let answer = match step["function"].as_str().expect("a function") {
+    match answered(functions, step, step["request"].clone()).await {
+        Ok(answer) => json!({ "answer": answer }),
+        Err(error) => json!({ "error": error.name().as_str() }),
+    }
+}
+
+/// Sends `request` to the function that a step names.
+pub(super) async fn answered(functions: &Functions, step: &Value, request: Value) -> Answer {
+    match step["function"].as_str().expect("a function") {
         "acquire-lock" => functions.acquire(request).await,
         "heartbeat" => functions.heartbeat(request).await,
         "release-lock" => functions.release(request).await,
@@ -57,10 +82,6 @@ async fn called(functions: &Functions, step: &Value) -> Value {
         "operate" => functions.operate(request).await,
         "view" => functions.view(request).await,
         other => panic!("no function {other}"),
-    };
-    match answer {
-        Ok(answer) => json!({ "answer": answer }),
-        Err(error) => json!({ "error": error.name().as_str() }),
     }
 }
 
@@ -71,10 +92,12 @@ fn functions() -> Functions {
 }
 
 /// Carries out a script, and returns its steps with what was seen of each. In a script, `"grant": NAME` stands for
-/// the latest grant to the execution NAME, and so does the `run` of a task's event.
+/// the latest grant to the execution NAME, and so does the `run` of a task's event. `"next": "previous"` stands for the
+/// `next` of the latest answer that had one.
 pub(super) async fn recorded(script: &[Value]) -> Vec<Value> {
     let functions = functions();
     let mut grants: BTreeMap<String, Value> = BTreeMap::new();
+    let mut next = Value::Null;
     let mut steps = Vec::new();
     for step in script {
         let mut step = step.clone();
@@ -87,7 +110,13 @@ pub(super) async fn recorded(script: &[Value]) -> Vec<Value> {
             let grant = &grants[&execution(name)];
             step["request"] = task_event(name, &task("t", 2, true), grant, "STOPPED");
         }
+        if step["request"]["next"] == "previous" {
+            step["request"]["next"] = next.clone();
+        }
         let seen = done(&functions, &step).await;
+        if let Some(more) = seen["answer"].get("next") {
+            next = more.clone();
+        }
         for grant in [&seen["answer"]["grant"], &seen["is"]["grant"]] {
             if let Some(holder) = grant["holder"].as_str() {
                 grants.insert(holder.to_owned(), grant.clone());

@@ -1,6 +1,7 @@
 //! The proof of an upgrade and a rollback: a stack is deployed to twice while runs are at work and in queues, and nothing
 //! overlaps, is lost, is done twice or is cut off.
 
+mod operator;
 pub mod plan;
 mod start;
 pub mod verdict;
@@ -53,15 +54,18 @@ pub async fn prove(settings: &Settings) -> Result<Seen, String> {
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let plan = Plan::new(&prefix, settings.runs, settings.hold);
     let commands = [&settings.from, &settings.to].map(|built| built.command.clone());
-    let mut starter = Starter::new(&stack, &plan, commands, folder);
+    let operated = format!("{prefix}/operated");
+    let mut starter = Starter::new(&stack, &plan, commands.clone(), folder);
     let before = deployed(&stack).await;
     let mut lacks = Vec::new();
 
     let upgrade = stage(&mut starter, Stage::First, settings, &mut lacks).await?;
     starter.hold = 3.0 * upgrade.seconds();
     let upgraded = deployed(&stack).await;
+    let mut refused = operator::refused(&stack, &commands, &operated, "upgraded").await;
     let rollback = stage(&mut starter, Stage::Upgraded, settings, &mut lacks).await?;
     let rolled_back = deployed(&stack).await;
+    refused.extend(operator::refused(&stack, &commands, &operated, "rolled back").await);
     start(&mut starter, Stage::RolledBack).await;
     let told = starter.told(settings.limit).await;
     let works = starter.works(&plan.runs.iter().collect::<Vec<_>>()).await;
@@ -82,6 +86,7 @@ pub async fn prove(settings: &Settings) -> Result<Seen, String> {
         told,
         deployments: [upgrade, rollback],
         changed,
+        refused,
         lacks,
         plan: plan.clone(),
     })

@@ -4,11 +4,13 @@
 mod reading;
 
 use super::item::{self, Attributes, RECORD};
-use super::{decode, new_locks};
+use super::{decode, new_locks, token_key};
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use aws_smithy_types::base64;
 use lockstep_core::domain::{LockKey, RunId, RunKey, WaiterId};
 use lockstep_core::testing::token;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -57,6 +59,9 @@ fn attributes(json: &Value) -> Attributes {
 
 fn value(json: &Value) -> AttributeValue {
     let text = |kind: &str| json[kind].as_str().map(str::to_owned);
+    if let Some(bytes) = text("B") {
+        return AttributeValue::B(Blob::new(base64::decode(bytes).expect("base64")));
+    }
     match (text("S"), text("N")) {
         (Some(text), _) => AttributeValue::S(text),
         (None, Some(number)) => AttributeValue::N(number),
@@ -89,6 +94,10 @@ fn read(item: &Attributes) -> (Attributes, Value) {
     if lock == new_locks::PARTITION {
         let mode = new_locks::mode_in(item).expect("a mode");
         return (new_locks::item_of(&mode), reading::mode(&mode));
+    }
+    if lock == token_key::PARTITION {
+        let key: [u8; 32] = token_key::key_in(item).expect("a key");
+        return (token_key::item_of(&key), json!({ "tokenKey": key }));
     }
     let lock = LockKey::new(lock).expect("a lock");
     if sort == RECORD {
@@ -153,7 +162,7 @@ fn an_item_of_an_earlier_version_is_written_back_as_it_was() {
             let sort = item["sk"].as_s().expect("a text");
             kinds.insert(sort.split(['/', '#']).next().expect("a kind").to_owned());
         }
-        let expected = ["gate", "lock", "run", "waiter"].map(str::to_owned);
+        let expected = ["gate", "key", "lock", "run", "waiter"].map(str::to_owned);
         assert_eq!(kinds, expected.into(), "{version}");
     }
 }

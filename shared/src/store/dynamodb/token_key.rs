@@ -9,7 +9,7 @@ use lockstep_core::store::StoreError;
 
 /// The partition key of the item with the key. No lock can have this name, and the policies of containers
 /// deny it.
-const PARTITION: &str = "#token-key";
+pub(super) const PARTITION: &str = "#token-key";
 
 /// The attribute that contains the key.
 const KEY: &str = "tokenKey";
@@ -25,13 +25,7 @@ impl DynamoStore {
             Some(item) => item,
             None => self.keep(&fresh).await?,
         };
-        let key = there.get(KEY).and_then(|value| value.as_b().ok());
-        let key = key.and_then(|key| <[u8; N]>::try_from(key.as_ref()).ok());
-        key.ok_or_else(|| StoreError::Corrupt {
-            item: format!("{PARTITION}/key"),
-            attribute: KEY.to_owned(),
-            problem: format!("is not a key of {N} bytes"),
-        })
+        key_in(&there)
     }
 
     /// Stores `fresh` unless the table has a key. If two functions do so at the same time, both get the key
@@ -52,6 +46,28 @@ impl DynamoStore {
         let done = sent.map_err(|failure| store_error(&failure))?;
         Ok(done.attributes.unwrap_or_default())
     }
+}
+
+/// Returns the key in its item.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] if the item has no key, or one of another length.
+pub(super) fn key_in<const N: usize>(item: &Attributes) -> Result<[u8; N], StoreError> {
+    let key = item.get(KEY).and_then(|value| value.as_b().ok());
+    let key = key.and_then(|key| <[u8; N]>::try_from(key.as_ref()).ok());
+    key.ok_or_else(|| StoreError::Corrupt {
+        item: format!("{PARTITION}/key"),
+        attribute: KEY.to_owned(),
+        problem: format!("is not a key of {N} bytes"),
+    })
+}
+
+/// Returns the item with `key`, as [`DynamoStore::token_key`] writes it.
+#[cfg(test)]
+pub(super) fn item_of(key: &[u8]) -> Attributes {
+    let key = AttributeValue::B(Blob::new(key));
+    let values = [(KEY.to_owned(), key)];
+    item_key().into_iter().chain(values).collect()
 }
 
 fn item_key() -> Attributes {

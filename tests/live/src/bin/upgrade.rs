@@ -20,7 +20,7 @@ environment:
           rollback three times as long as the upgrade took, if that is longer
   LIMIT   seconds that the runs may take after the rollback (default 600)
 
-exit code: 0 when nothing overlapped, was lost, was done twice or was cut off; 1 when something was; 2 for a wrong
+exit code: 0 when nothing overlapped, was lost, was done twice, was cut off or was refused; 1 when something was; 2 for a wrong
 argument, and when too few runs were in flight to prove anything";
 
 #[tokio::main]

@@ -50,6 +50,8 @@ pub struct Seen {
     pub deployments: [Deployment; 2],
     /// How many functions and definitions the upgrade changed.
     pub changed: usize,
+    /// What the functions of one version refused to the commands of an operator, of either version.
+    pub refused: Vec<String>,
     /// What was not in flight at a deployment, so that the proof shows less than it was asked for.
     pub lacks: Vec<String>,
 }
@@ -67,13 +69,18 @@ pub struct Faults {
     pub cut_off: Vec<String>,
     /// Fencing tokens that two runs share, or that fell.
     pub tokens: Vec<String>,
+    /// Commands of operators that the functions of the other version refused.
+    pub refused: Vec<String>,
 }
 
 impl Seen {
     /// Returns what is wrong with what the witnesses saw.
     #[must_use]
     pub fn faults(&self) -> Faults {
-        let mut faults = Faults::default();
+        let mut faults = Faults {
+            refused: self.refused.clone(),
+            ..Faults::default()
+        };
         for lock in &self.plan.locks {
             let of_lock: Vec<_> = self
                 .works
@@ -163,13 +170,14 @@ impl Seen {
 impl Faults {
     /// Returns the faults of each kind, with the kind's name.
     #[must_use]
-    pub fn kinds(&self) -> [(&'static str, &[String]); 5] {
+    pub fn kinds(&self) -> [(&'static str, &[String]); 6] {
         [
             ("overlaps", &self.overlaps),
             ("lost", &self.lost),
             ("twice", &self.twice),
             ("cut off", &self.cut_off),
             ("tokens", &self.tokens),
+            ("refused", &self.refused),
         ]
     }
 

@@ -42,34 +42,35 @@ fn good() -> Seen {
         works,
         deployments: [deployment, deployment],
         changed: 7,
+        refused: Vec::new(),
         lacks: Vec::new(),
         plan,
     }
 }
 
 /// Returns how many faults of each kind there are.
-fn count(seen: &Seen) -> [usize; 5] {
+fn count(seen: &Seen) -> [usize; 6] {
     seen.faults().kinds().map(|(_, lines)| lines.len())
 }
 
 #[test]
 fn runs_that_work_once_and_one_after_the_other_have_no_fault() {
     let seen = good();
-    assert_eq!(count(&seen), [0; 5], "{:?}", seen.faults());
+    assert_eq!(count(&seen), [0; 6], "{:?}", seen.faults());
     assert!(seen.faults().is_empty());
     assert_eq!(seen.json()["faults"]["lost"], serde_json::json!([]));
 }
 
 #[test]
 fn each_kind_of_fault_is_found() {
-    let [overlaps, lost, twice, cut_off, tokens] = [0, 1, 2, 3, 4].map(|kind| {
-        let mut only = [0; 5];
+    let [overlaps, lost, twice, cut_off, tokens, refused] = [0, 1, 2, 3, 4, 5].map(|kind| {
+        let mut only = [0; 6];
         only[kind] = 1;
         only
     });
     type Change = fn(&mut Seen);
     // Runs 0 and 9 have the same lock.
-    let changes: [(Change, &[[usize; 5]]); 6] = [
+    let changes: [(Change, &[[usize; 6]]); 7] = [
         (|seen| seen.works[9].container.started = 500, &[overlaps]),
         (|seen| drop(seen.works.remove(3)), &[lost]),
         (
@@ -95,13 +96,14 @@ fn each_kind_of_fault_is_found() {
             &[lost, cut_off],
         ),
         (|seen| seen.works[0].container.token = 99, &[tokens]),
+        (|seen| seen.refused.push("show".into()), &[refused]),
     ];
     for (number, (change, expected)) in changes.into_iter().enumerate() {
         let mut seen = good();
 
         change(&mut seen);
 
-        let mut sum = [0; 5];
+        let mut sum = [0; 6];
         for kind in expected {
             sum = std::array::from_fn(|index| sum[index] + kind[index]);
         }
