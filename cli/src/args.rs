@@ -13,7 +13,7 @@ pub(crate) mod table;
 pub(crate) mod weave;
 pub(crate) mod worker;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ pub(crate) enum Command {
     ClearRest(operate::ClearRestArgs),
     /// Free the run key of a run that succeeded, so that the run can start again
     Forget(operate::ForgetArgs),
-    /// Start the latest run of a lock again, with the same input
+    /// Start the latest run of a lock again, or what a schedule or a rule starts
     Start(operate::StartArgs),
     /// Write the states that hold a lock into a Step Functions state machine definition
     Weave(Box<weave::WeaveArgs>),
@@ -101,22 +101,62 @@ impl Command {
     }
 }
 
-/// Returns the error of a command line as one line.
-pub(crate) fn in_one_line(error: &clap::Error) -> String {
+/// Returns the error of a command line as one line. It names the help of the subcommand, which is the first of the
+/// `args`.
+pub(crate) fn in_one_line(error: &clap::Error, mut args: impl Iterator<Item = String>) -> String {
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.trim().is_empty());
     let line = lines.map(str::trim).collect::<Vec<_>>().join(" ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
-    format!("{line} (see `lockstep --help`)")
+    let subcommand = args.next().unwrap_or_default();
+    let help = match Cli::command().find_subcommand(&subcommand) {
+        Some(known) => format!("lockstep {} --help", known.get_name()),
+        None => "lockstep --help".to_owned(),
+    };
+    format!("{line} (see `{help}`)")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
-    use clap::CommandFactory;
+    use super::*;
 
     #[test]
     fn no_subcommand_has_two_flags_of_one_name() {
         Cli::command().debug_assert();
+    }
+    #[test]
+    fn an_error_names_the_help_of_its_subcommand() {
+        for (line, help) in [
+            (
+                &["lockstep", "start", "nightly"][..],
+                "(see `lockstep start --help`)",
+            ),
+            (
+                &["lockstep", "weave", "a", "--overlap", "b"],
+                "(see `lockstep weave --help`)",
+            ),
+            (&["lockstep", "strat"], "(see `lockstep --help`)"),
+        ] {
+            let error = Cli::try_parse_from(line).unwrap_err();
+            let rest = line.iter().skip(1).map(|word| (*word).to_owned());
+
+            let text = in_one_line(&error, rest);
+
+            assert!(text.ends_with(help), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_example_is_wrapped() {
+        // Clap wraps a longer line, at which a copy of a command ends: `max_term_width`.
+        const WIDTH: usize = 100;
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            let text = subcommand.get_after_help().map(ToString::to_string);
+            for line in text.unwrap_or_default().lines() {
+                let width = line.chars().count();
+                assert!(width <= WIDTH, "{}: {width}: {line}", subcommand.get_name());
+            }
+        }
     }
 }

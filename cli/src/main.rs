@@ -61,7 +61,9 @@ fn main() -> ExitCode {
             Exit::CONFIGURATION.into()
         }
         Err(error) if error.use_stderr() => {
-            log::print_line(args::in_one_line(&error));
+            let given = std::env::args_os().skip(1);
+            let given = given.map(|word| word.to_string_lossy().into_owned());
+            log::print_line(args::in_one_line(&error, given));
             Exit::CONFIGURATION.into()
         }
         Err(help) => log::print_help(help.render().to_string()).into(),

@@ -5,14 +5,17 @@
 //! functions the operator may invoke. Requests and responses are JSON, and the response is printed as the
 //! function returned it.
 
+mod act_error;
 mod call_error;
 mod change;
 mod doctor;
 mod function;
 mod history;
+mod pattern;
 mod rows;
 pub(crate) mod screen;
 mod show;
+mod stack;
 mod start;
 pub(crate) mod table;
 mod waits;
@@ -20,16 +23,18 @@ mod watch;
 
 use crate::args::operate::{LocksArgs, RowFormat, WatchArgs};
 use crate::exit::Exit;
+pub(crate) use act_error::ActError;
 pub(crate) use call_error::error_text;
 pub(crate) use change::{clear_rest, drop_waiter, evict, forget, pause, resume};
 pub(crate) use doctor::doctor;
-pub(crate) use function::{ActError, DEFAULT_STACK};
 use function::{Function, Surface};
 pub(crate) use history::history;
+pub(crate) use pattern::covers;
 use rows::{Column, Kind};
 use screen::Screen;
 use serde_json::{Map, Value, json};
 pub(crate) use show::show;
+pub(crate) use stack::{Origin, find_stack, parameter_of, region};
 pub(crate) use start::start;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write, stdout};

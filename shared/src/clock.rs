@@ -46,6 +46,11 @@ impl<'a, C: Clock> CallTime<'a, C> {
         Self { clock, start }
     }
 
+    /// Returns the time since the start of the call.
+    pub fn age(&self) -> Duration {
+        Duration::from_millis(self.clock.now().millis_since(self.start))
+    }
+
     /// Returns the output of `work`.
     ///
     /// # Errors
@@ -56,11 +61,10 @@ impl<'a, C: Clock> CallTime<'a, C> {
         limit: Duration,
         work: impl Future<Output = T>,
     ) -> Result<T, OutOfTime> {
-        let age = Duration::from_millis(self.clock.now().millis_since(self.start));
         // On the heap, because a call nests several of these futures, and the compiler limits the depth of
         // such types.
         let work = Box::pin(work);
-        let output = within(self.clock, limit.saturating_sub(age), work).await;
+        let output = within(self.clock, limit.saturating_sub(self.age()), work).await;
         output.map_err(|_| OutOfTime(limit))
     }
 }

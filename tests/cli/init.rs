@@ -20,6 +20,7 @@ fn flags() -> Vec<&'static str> {
         ["--task-definition", TASK],
         ["--container", "app"],
         ["--task-role", ROLE],
+        ["--launch-type", "FARGATE"],
         ["--subnets", "subnet-1,subnet-2"],
         ["--security-groups", "sg-1"],
         ["--schedule", "cron(0 6 * * ? *)"],
@@ -82,29 +83,36 @@ async fn without_aws_the_files_have_the_answers_of_the_flags() {
         names,
         ["report.samconfig.toml", "report.yaml", "samconfig.toml"]
     );
-    for parameter in [
-        &format!("TaskDefinitionArns={TASK}:*"),
-        &format!("TaskRoleArns={ROLE}"),
-        &format!("ClusterArns={CLUSTER}"),
-        "AlarmEmail=oncall@example.com",
+    let parameter = |name: &str, value: &str| format!("    '{name}=\"{value}\"',");
+    for line in [
+        &parameter("TaskDefinitionArns", &format!("{TASK}:*")),
+        &parameter("TaskRoleArns", ROLE),
+        &parameter("ClusterArns", CLUSTER),
+        &parameter("AlarmEmail", "oncall@example.com"),
         "region = \"eu-west-1\"",
+        "stack_name = \"lockstep\"",
     ] {
         let text = &written["samconfig.toml"];
-        assert!(text.contains(parameter), "{parameter}: {text}");
+        assert!(text.lines().any(|of| of == line), "{line}: {text}");
     }
-    for default in [
-        "\"cron(0 6 * * ? *)\"",
-        "\"Europe/Berlin\"",
-        "\"7200\"",
-        "\"app\"",
+    for line in [
+        &parameter("ScheduleExpression", "cron(0 6 * * ? *)"),
+        &parameter("ScheduleTimezone", "Europe/Berlin"),
+        &parameter("MaxRunSeconds", "7200"),
+        &parameter("ContainerName", "app"),
+        "stack_name = \"lockstep-report\"",
+        "confirm_changeset = true",
     ] {
-        let text = &written["report.yaml"];
-        assert!(
-            text.contains(&format!("    Default: {default}\n")),
-            "{text}"
-        );
+        let text = &written["report.samconfig.toml"];
+        assert!(text.lines().any(|of| of == line), "{line}: {text}");
     }
-    for command in ["sam deploy ", "lockstep doctor ", "lockstep start report "] {
+    assert!(!written["report.yaml"].contains("    Default:"));
+    for command in [
+        "export AWS_REGION=eu-west-1",
+        "sam deploy ",
+        "lockstep doctor ",
+        "lockstep start report ",
+    ] {
         assert!(out.lines().any(|line| line.starts_with(command)), "{out}");
     }
     fs::remove_dir_all(&folder).ok();
@@ -149,6 +157,104 @@ async fn a_file_with_other_content_is_replaced_by_force_only() {
 }
 
 #[tokio::test]
+async fn a_further_lock_is_added_to_the_stack() {
+    let folder = repository();
+    offline(&folder, &[]).await;
+    let config = folder.join("lockstep/samconfig.toml");
+    let before = fs::read_to_string(&config).unwrap();
+    let by_hand = before.replace(
+        "= [\n",
+        "= [\n    \"KmsKeyArn=arn:aws:kms:eu-west-1:111122223333:key/1\",\n",
+    );
+    fs::write(&config, &by_hand).unwrap();
+    let mut args = flags();
+    let task = format!("{TASK}-b");
+    args[3] = &task;
+    args.push("--offline");
+
+    let (code, out, stderr) = output(init(&folder, &args)).await;
+
+    assert_eq!(code, 0, "{stderr}");
+    assert!(out.contains("added to  ./lockstep/samconfig.toml"), "{out}");
+    let text = &files(&folder)["samconfig.toml"];
+    assert_eq!(*text, by_hand.replace(":*", &format!(":*,{task}:*")));
+    let names: Vec<_> = files(&folder).into_keys().collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    fs::remove_dir_all(&folder).ok();
+}
+
+#[tokio::test]
+async fn a_second_schedule_of_a_lock_has_a_name_of_its_own() {
+    let folder = repository();
+    offline(&folder, &[]).await;
+    let before = files(&folder);
+
+    let more = ["--lock", "report", "--name", "report-at-noon"];
+    let (code, out, stderr) = offline(&folder, &more).await;
+
+    assert_eq!(code, 0, "{stderr}");
+    let after = files(&folder);
+    assert!(
+        before
+            .iter()
+            .all(|(name, text)| after.get(name) == Some(text))
+    );
+    let config = &after["report-at-noon.samconfig.toml"];
+    assert!(
+        config.contains("stack_name = \"lockstep-report-at-noon\""),
+        "{config}"
+    );
+    assert!(config.contains("LockName=\"report\""), "{config}");
+    assert!(
+        out.contains("lockstep start report --stack lockstep --schedule lockstep-report-at-noon "),
+        "{out}"
+    );
+    fs::remove_dir_all(&folder).ok();
+}
+
+#[tokio::test]
+async fn what_would_deploy_elsewhere_or_to_other_tasks_is_refused() {
+    let folder = repository();
+    offline(&folder, &[]).await;
+    let before = files(&folder);
+    for (more, exit, rule) in [
+        (
+            &["--stack", "other"][..],
+            73,
+            "it is for the stack lockstep",
+        ),
+        (&["--email", "none"], 64, "--email is \"\", but must be"),
+        (
+            &["--name", "b", "--launch-type", "EC2", "--public-ip"],
+            64,
+            "--public-ip is given",
+        ),
+        (
+            &["none-of-that-name"],
+            64,
+            "DIRECTORY is \"none-of-that-name\"",
+        ),
+    ] {
+        let mut args = flags();
+        // The flags of the case stand for those of the scene.
+        for flag in more.iter().filter(|flag| flag.starts_with("--")) {
+            if let Some(at) = args.iter().position(|arg| arg == flag) {
+                args.drain(at..at + 2);
+            }
+        }
+        let args = [&["--offline"], &args[..], more].concat();
+
+        let (code, out, stderr) = output(init(&folder, &args)).await;
+
+        assert_eq!((code, out.as_str()), (exit, ""), "{more:?}: {stderr}");
+        assert!(stderr.contains(rule), "{stderr}");
+    }
+    assert_eq!(files(&folder), before);
+    assert!(!folder.join("none-of-that-name").exists());
+    fs::remove_dir_all(&folder).ok();
+}
+
+#[tokio::test]
 async fn a_wrong_answer_names_flag_value_and_rule_and_writes_nothing() {
     let folder = repository();
     let other = TASK.replace("eu-west-1", "us-east-1");
@@ -166,10 +272,37 @@ async fn a_wrong_answer_names_flag_value_and_rule_and_writes_nothing() {
             "cron(0 6 * * * *)",
             "with ? for one of the days",
         ),
+        (
+            "--schedule",
+            "at(2027-03-01T06:00:00+01:00)",
+            "at(yyyy-mm-ddThh:mm:ss)",
+        ),
+        ("--schedule", "at(20270301T0600)", "at(yyyy-mm-ddThh:mm:ss)"),
+        ("--schedule", "rate(+5  minutes)", "rate(VALUE UNIT)"),
+        ("--schedule", "at(2020-03-01T06:00:00)", "still to come"),
         ("--timezone", "Berlin", "IANA"),
+        ("--timezone", "europe/berlin", "IANA"),
+        (
+            "--launch-type",
+            "MANAGED_INSTANCES",
+            "FARGATE, EC2 or CLUSTER",
+        ),
+        ("--stack", "a.b", "letters, digits and hyphens"),
+        ("--lock", "samconfig", "another name than samconfig"),
+        ("--name", "a/b", "letters, digits and hyphens"),
         ("--max-run", "2", "a duration"),
         ("--email", "oncall", "matches"),
         ("--task-role", "report", "IAM role ARNs"),
+        (
+            "--task-role",
+            "arn:aws:iam::999900001111:role/report",
+            "of --cluster",
+        ),
+        (
+            "--task-role",
+            "arn:aws-cn:iam::111122223333:role/report",
+            "of --cluster",
+        ),
         ("--template", "none.yaml", "can be read"),
     ] {
         let mut args = flags();
@@ -182,14 +315,34 @@ async fn a_wrong_answer_names_flag_value_and_rule_and_writes_nothing() {
         let (code, out, stderr) = output(init(&folder, &args)).await;
 
         assert_eq!((code, out.as_str()), (64, ""), "{flag}: {stderr}");
-        let begin = format!("lockstep: {flag} is {value:?}, but must be ");
+        let begin = format!("lockstep: {flag} is {value:?}");
         assert!(stderr.starts_with(&begin), "{stderr}");
         assert!(
-            stderr.contains(rule) && stderr.lines().count() == 1,
+            stderr.contains(", but must ") && stderr.contains(rule) && stderr.lines().count() == 1,
             "{stderr}"
         );
     }
     assert_eq!(files(&folder), BTreeMap::new());
+    fs::remove_dir_all(&folder).ok();
+}
+
+#[tokio::test]
+async fn the_commands_name_the_stack_of_the_files_and_no_other() {
+    let folder = repository();
+    let args = [&["--offline", "--stack", "lockstep"], &flags()[..]].concat();
+    let mut command = init(&folder, &args);
+    command.env("LOCKSTEP_STACK", "other");
+
+    let (code, out, stderr) = output(command).await;
+
+    assert_eq!(code, 0, "{stderr}");
+    assert!(files(&folder)["samconfig.toml"].contains("stack_name = \"lockstep\""));
+    for command in ["doctor", "start", "history"] {
+        let begin = format!("lockstep {command} ");
+        let line = out.lines().find(|line| line.starts_with(&begin));
+        let line = line.expect("a command");
+        assert!(line.contains(" --stack lockstep"), "{line}");
+    }
     fs::remove_dir_all(&folder).ok();
 }
 
@@ -199,7 +352,8 @@ async fn without_a_terminal_all_missing_flags_are_named_at_once() {
 
     let (code, out, stderr) = output(init(&folder, &["--offline", "--cluster", CLUSTER])).await;
 
-    let missing = "--task-definition, --container, --task-role, --subnets, --security-groups, --schedule, --max-run";
+    let missing = "--task-definition, --container, --task-role, --launch-type, --subnets, --security-groups, --schedule, \
+                   --max-run";
     let expected = format!("lockstep: no terminal to ask at: give {missing}\n");
     assert_eq!((code, out.as_str(), stderr), (64, "", expected));
     fs::remove_dir_all(&folder).ok();
@@ -209,6 +363,8 @@ async fn without_a_terminal_all_missing_flags_are_named_at_once() {
 #[tokio::test]
 async fn at_a_terminal_each_answer_is_asked_for_until_it_is_right() {
     let folder = repository();
+    fs::create_dir(folder.join("lockstep")).unwrap();
+    fs::write(folder.join("lockstep/taken.yaml"), "mine\n").unwrap();
     let binary = fs::canonicalize(binary()).expect("the binary");
     let mut script = std::process::Command::new("script");
     script.args([
@@ -225,16 +381,19 @@ async fn at_a_terminal_each_answer_is_asked_for_until_it_is_right() {
     let typed = [
         CLUSTER,
         TASK,
+        "samconfig",
+        "taken",
+        "nightly",
         "app",
         ROLE,
+        "FARGATE",
         "subnet",
         "subnet-1",
         "sg-1",
-        "rate(1 hour)",
         "",
+        "rate(1 hour)",
         "90m",
         "",
-        "nightly",
     ];
 
     for line in typed {
@@ -245,18 +404,22 @@ async fn at_a_terminal_each_answer_is_asked_for_until_it_is_right() {
 
     let shown = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.success(), "{shown}");
-    assert!(
-        shown.contains("--subnets is \"subnet\", but must be"),
-        "{shown}"
-    );
-    let text = &files(&folder)["nightly.yaml"];
-    for default in ["nightly", "UTC", "5400"] {
-        assert!(
-            text.contains(&format!("    Default: \"{default}\"\n")),
-            "{text}"
-        );
+    for refused in [
+        "--subnets is \"subnet\", but must be",
+        "--lock is \"samconfig\", but must be",
+        "taken.yaml: it exists",
+    ] {
+        assert!(shown.contains(refused), "{shown}");
     }
-    assert!(!files(&folder)["samconfig.toml"].contains("AlarmEmail"));
+    let text = &files(&folder)["nightly.samconfig.toml"];
+    for answer in [
+        "LockName=\"nightly\"",
+        "ScheduleTimezone=\"UTC\"",
+        "MaxRunSeconds=\"5400\"",
+    ] {
+        assert!(text.contains(answer), "{answer}: {text}");
+    }
+    assert!(files(&folder)["samconfig.toml"].contains("AlarmEmail=\"\""));
     fs::remove_dir_all(&folder).ok();
 }
 
@@ -304,8 +467,8 @@ async fn ecs_gives_the_roles_and_refuses_what_is_not_there() {
         text.contains("role/lockstep-fixture-task-execution"),
         "{text}"
     );
-    let template = &files(&folder)[&format!("{name}.yaml")];
-    assert!(template.contains("    Default: \"batch\"\n"), "{template}");
+    let schedule = &files(&folder)[&format!("{name}.samconfig.toml")];
+    assert!(schedule.contains("ContainerName=\"batch\""), "{schedule}");
     for ((code, _, why), begin) in [
         (
             missing,

@@ -89,7 +89,7 @@ fn each_failure_has_its_exit_code_and_one_line() {
         "must be 1 to 128 characters out of A-Z a-z 0-9 and . _ - / : (no spaces, ASCII only)";
     let bad_lock = format!("--lock is \"a,b\", but {must}");
     let overlap = "invalid value 'later' for '--overlap <POLICY>': unknown variant `later`, expected one of \
-                   `skip`, `fail`, `queue`, `replace` (see `lockstep --help`)";
+                   `skip`, `fail`, `queue`, `replace` (see `lockstep weave --help`)";
     let eof = "bad.json: line 1, column 10: EOF while parsing an object";
     let absent = "No such file or directory (os error 2)";
     let unread = format!("none.json cannot be read: {absent}");

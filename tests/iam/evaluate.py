@@ -93,6 +93,8 @@ def calls(outputs, fixture):
         "describe the stack": ["cloudformation", "describe_stacks", {"StackName": "lockstep"}],
         "find the stack of the table": ["cloudformation", "describe_stack_resources", {"PhysicalResourceId": outputs["LockTableName"]}],
         "describe another stack": ["cloudformation", "describe_stacks", {"StackName": "lockstep-fixture"}],
+        "see a rule of the stack": ["events", "describe_rule", {"Name": physical_id("Sweep")}],
+        "see the concurrency of a function": ["lambda", "get_function_concurrency", {"FunctionName": outputs["ReaperFunctionArn"]}],
         "describe a function": ["lambda", "get_function_configuration", {"FunctionName": outputs["ReaperFunctionArn"]}],
         "count dead letters": ["sqs", "get_queue_attributes", {"QueueUrl": outputs["RecoveryDeadLettersUrl"],
                                                               "AttributeNames": ["ApproximateNumberOfMessages"]}],
@@ -120,7 +122,8 @@ FUNCTION = ITEMS | PAUSE | {"get the token key", "end a state", "describe a run"
                     "put an own event"}
 RECOVERY = {"read a definition", "read a history", "stop a run", "stop a child", "describe a task", "list tasks", "stop a task"}
 
-DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "count dead letters", "see the dashboard",
+DOCTOR = {"describe the stack", "find the stack of the table", "describe a function", "see the concurrency of a function",
+          "see a rule of the stack", "count dead letters", "see the dashboard",
           "describe exclusive-run", "see who may write logs", "see the topic of mails"}
 
 # What each role may do. All other calls have to be denied.
@@ -131,7 +134,7 @@ MAY = {
     "reaper": FUNCTION | RECOVERY | {"query the index", "send a dead letter"},
     "check-running-executions": {"list runs", "list others"},
     "operate": FUNCTION | RECOVERY | {"start exclusive-run", "describe exclusive-run", "start a team's run", "query", "query all locks", "read the events",
-                                     "get a schedule", "describe a rule", "list targets"},
+                                     "get a schedule", "describe a rule", "see a rule of the stack", "list targets"},
     "view": {"get", "get the pause of all locks", "query", "query all locks", "describe a run", "describe another", "describe a child", "read a definition",
              "read a history", "describe a task", "list tasks", "read the events"},
     "exclusive-run": {"see who may write logs", "start a guarded workflow", "describe a child", "stop a child", "describe a task definition",

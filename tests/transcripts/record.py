@@ -83,7 +83,7 @@ def questions():
                     "--lock", "nightly-report", "--subnets", "subnet-1", "--security-groups", "sg-1", "--schedule", "cron(0 6 * * ? *)",
                     "--timezone", "Europe/Berlin", "--max-run", "2h"], 0,
            ["wrote", "nightly-report.yaml", "sam deploy", "lockstep doctor"])
-    yield ("May its task run?", None,
+    yield ("May its task run?", lambda: situations.cluster("elsewhere"),
            lambda: ["doctor", "--task-definition", "lockstep-fixture-batch:1", "--cluster", "elsewhere"], 1,
            ["ok      task definition", "ok      roles of the task", "matches no entry of ClusterArns"])
     yield ("Runs fail with Lockstep.Unavailable. What does the table say?", situations.throttled,

@@ -28,6 +28,11 @@ def batch(lock, seconds, exit_code=0, **fields):
         "NetworkConfiguration": network, "Overrides": {"ContainerOverrides": [own]}}}}
 
 
+def cluster(name):
+    """Creates a cluster in which nothing runs."""
+    client("ecs").create_cluster(clusterName=name)
+
+
 def begin(lock, seconds=120, **fields):
     """Starts a run of exclusive-run whose container works for `seconds`."""
     return start(STACK["ExclusiveRunStateMachineArn"], batch(lock, seconds, **fields))

@@ -5,21 +5,38 @@ use clap::{Args, ValueEnum};
 use lockstep_operate::contract::LockState;
 use std::time::Duration;
 
-const EXIT_CODES: &str = "\
+const READ_EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    the function failed
+  64   a flag is wrong, or there is no such stack or lock, no Region or no such profile
+  69   no credentials; or the function could not be invoked, or could not use the lock table";
+
+const ACT_EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    some locks could not be changed, or the function failed
-  64   a flag is wrong, or there is no such stack, lock, holder or waiter
-  69   the function could not be invoked, or could not use the lock table
+  64   a flag is wrong, or there is no such stack, lock, holder or waiter, no Region or no such
+       profile
+  69   no credentials; or the function could not be invoked, or could not use the lock table
   75   refused: the holder may be alive (evict without --force), or a run has the run key (forget)";
 
 const START_EXIT_CODES: &str = "\
 Exit codes:
   0    started; with --dry-run, the run could be started
   1    not started: the answer was no, or the function failed
-  64   a flag is wrong, or there is no such stack, lock, run key or execution
-  69   the function could not be invoked, or could not use the lock table or Step Functions
+  64   a flag is wrong, or there is no such stack, lock, run key, execution or schedule, no Region
+       or no such profile
+  69   no credentials; or the function could not be invoked, or could not use the lock table or
+       Step Functions
   75   a holder or a waiter has the run key";
+
+const DOCTOR_EXIT_CODES: &str = "\
+Exit codes:
+  0    all checks pass
+  1    a check failed, or could not be made
+  64   a flag is wrong, or there is no such stack of Lockstep, no Region or no such profile
+  69   no credentials; or CloudFormation cannot be reached or denies cloudformation:DescribeStacks";
 
 /// The stack of Lockstep: by its name, else by its lock table, else the stack named `lockstep`.
 #[derive(Debug, Args)]
@@ -84,7 +101,7 @@ pub(crate) enum Format {
 
 /// List all locks, including idle, paused and frozen ones
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = READ_EXIT_CODES)]
 pub(crate) struct LocksArgs {
     /// Only locks whose name begins with PREFIX
     #[arg(value_name = "PREFIX", value_parser = parse::lock)]
@@ -113,7 +130,7 @@ pub(crate) struct LocksArgs {
 
 /// Show one lock: its holders and their work, its waiters, its latest runs, and what will free a permit
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = READ_EXIT_CODES)]
 pub(crate) struct ShowArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
@@ -139,7 +156,7 @@ pub(crate) struct ShowArgs {
 
 /// List the runs that have ended and the acts of operators, newest first
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = READ_EXIT_CODES)]
 pub(crate) struct HistoryArgs {
     /// The lock [default: all locks]
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
@@ -187,6 +204,7 @@ pub(crate) struct HistoryArgs {
 
 /// Print the list of locks repeatedly, until interrupted
 #[derive(Debug, Args)]
+#[command(after_help = READ_EXIT_CODES)]
 pub(crate) struct WatchArgs {
     /// Only locks whose name begins with PREFIX
     #[arg(value_name = "PREFIX", value_parser = parse::lock)]
@@ -244,7 +262,7 @@ pub(crate) struct ScopeArgs {
 
 /// Close locks to new grants; runs that hold a permit finish
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = ACT_EXIT_CODES)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
@@ -260,7 +278,7 @@ pub(crate) struct PauseArgs {
 
 /// Open paused locks; to open a frozen lock, name it by LOCK
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = ACT_EXIT_CODES)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
@@ -270,7 +288,7 @@ pub(crate) struct ResumeArgs {
 
 /// Stop the work of a holder and free its permit, or remove a waiter from the queue
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = ACT_EXIT_CODES)]
 pub(crate) struct EvictArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
@@ -292,7 +310,7 @@ pub(crate) struct EvictArgs {
 
 /// Remove a waiter from the queue, even if its item in the lock table is missing or damaged
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = ACT_EXIT_CODES)]
 pub(crate) struct DropWaiterArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
@@ -309,7 +327,7 @@ pub(crate) struct DropWaiterArgs {
 
 /// End the rest after the last grant of a lock, for example one that a wrong minIntervalSeconds caused
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = ACT_EXIT_CODES)]
 pub(crate) struct ClearRestArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
@@ -320,7 +338,7 @@ pub(crate) struct ClearRestArgs {
 
 /// Free the run key of a run that succeeded, so that a run with this key can start again
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = ACT_EXIT_CODES)]
 pub(crate) struct ForgetArgs {
     /// The lock
     #[arg(value_name = "LOCK", value_parser = parse::lock)]
@@ -332,7 +350,7 @@ pub(crate) struct ForgetArgs {
     pub(crate) act: ActArgs,
 }
 
-/// Start the workflow of a lock's latest run again, with the same input
+/// Start the latest run of a lock again, or what a schedule or a rule starts
 ///
 /// The new execution acquires the lock as any other does: its overlap policy applies, and so does a pause.
 #[derive(Debug, Args)]
@@ -365,13 +383,11 @@ pub(crate) struct StartArgs {
     pub(crate) act: ActArgs,
 }
 
-/// Check that a deployed stack works: the stack, its functions, versions, logs and mails, what may run, the
-/// clock of this machine, dead letters, frozen locks, dead holders, orphaned work, and locks whose holders wait
-/// for each other
+/// Check that a deployed stack works: the stack, its functions and rules, versions, logs and mails, what may
+/// run, the clock of this machine, dead letters, frozen locks, dead holders, orphaned work, and locks whose
+/// holders wait for each other
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 if all checks pass, 1 otherwise, 64 if there is no such stack."
-)]
+#[command(after_help = DOCTOR_EXIT_CODES)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
@@ -379,7 +395,8 @@ pub(crate) struct DoctorArgs {
     /// or an ARN, as a schedule names it
     #[arg(long, value_name = "NAME")]
     pub(crate) task_definition: Option<String>,
-    /// Check also that exclusive-run may start that task in this cluster: its name or its ARN
+    /// Check also that this cluster is active, and that exclusive-run may start that task in it: its name or its
+    /// ARN
     #[arg(long, value_name = "NAME", requires = "task_definition")]
     pub(crate) cluster: Option<String>,
     /// How to print the checks

@@ -21,7 +21,7 @@ Environment:
   LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN
                    the grant of a workflow; lockstep verifies and renews it, and acquires no lock
   LOCKSTEP_WITHOUT_LOCK
-                   yes, true, on or 1: same as --without-lock; empty, no, false, off or 0: with a lock
+                   yes, true, on or 1: as --without-lock; empty, no, false, off or 0: with a lock
   LOCKSTEP_LOG     error, warn, info (default), debug or trace
 
 The command gets LOCKSTEP_LOCK, LOCKSTEP_HOLDER, LOCKSTEP_FENCING_TOKEN, LOCKSTEP_TABLE,

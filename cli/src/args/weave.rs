@@ -14,12 +14,14 @@ Exit codes:
   65   FILE is not a definition that can hold a lock; the message says why
   66   FILE cannot be read                       73   OUT cannot be written
 
-FILE and OUT are JSON or YAML. The states of FILE are moved as text: their order, comments and ${…} stay. A FILE
-that is woven already is woven again from its original. `lockstep unweave` restores the original byte for byte.
+FILE and OUT are JSON or YAML. The states of FILE are moved as text: their order, comments and
+${…} stay. A FILE that is woven already is woven again from its original. `lockstep unweave`
+restores the original byte for byte.
 
 Examples:
   lockstep weave report.asl.json --lock nightly-report -o report.woven.asl.json
-  lockstep weave etl.asl.yaml --lock '{% $states.input.region %}' --overlap queue --wait-seconds 600
+  lockstep weave etl.asl.yaml --lock '{% $states.input.region %}' \\
+    --overlap queue --wait-seconds 600
   lockstep weave etl.asl.json --lock warehouse --from Load --to 'Load Finished' --diff
   lockstep weave --check report.woven.asl.json";
 

@@ -2,7 +2,7 @@
 
 use super::template::Template;
 use crate::args::parse;
-use crate::audit::schedule::check_expression;
+use crate::audit::schedule::{check_expression, check_zone};
 use regex_lite::Regex;
 
 /// What an adopter was asked, and what ECS said about it.
@@ -11,6 +11,8 @@ pub(super) struct Answers {
     /// Name of the stack of Lockstep.
     pub(super) stack: String,
     pub(super) lock: String,
+    /// Name of the files, and after that of the stack the name of the schedule and its stack.
+    pub(super) name: String,
     pub(super) cluster: String,
     /// ARN of the task definition as a run names it, with a revision if the adopter named one.
     pub(super) task_definition: String,
@@ -32,6 +34,20 @@ pub(super) struct Answers {
 pub(super) enum Launch {
     Fargate,
     Ec2,
+    /// Where the default capacity providers of the cluster place it.
+    Cluster,
+}
+
+impl Launch {
+    /// Returns the launch type that `--launch-type` names.
+    pub(super) fn named(text: &str) -> Option<Self> {
+        match text {
+            "FARGATE" => Some(Self::Fargate),
+            "EC2" => Some(Self::Ec2),
+            "CLUSTER" => Some(Self::Cluster),
+            _ => None,
+        }
+    }
 }
 
 /// A question: its flag, what it asks, and the rule of its answer.
@@ -41,10 +57,11 @@ pub(super) enum Question {
     TaskDefinition,
     Container,
     TaskRole,
+    LaunchType,
     Subnets,
     SecurityGroups,
-    Schedule,
     Timezone,
+    Schedule,
     MaxRun,
     Email,
     Lock,
@@ -64,6 +81,10 @@ impl Question {
                 "--task-role",
                 "Task roles and execution roles (ARNs, separated by commas, or none)",
             ),
+            Self::LaunchType => (
+                "--launch-type",
+                "Launch type (FARGATE, EC2, or CLUSTER for the capacity providers of the cluster)",
+            ),
             Self::Subnets => ("--subnets", "Subnets (separated by commas)"),
             Self::SecurityGroups => ("--security-groups", "Security groups (separated by commas)"),
             Self::Schedule => (
@@ -75,10 +96,7 @@ impl Question {
                 "--max-run",
                 "Time limit of a run, twice the longest good one, such as 2h",
             ),
-            Self::Email => (
-                "--email",
-                "Address for alarms and messages (empty for none)",
-            ),
+            Self::Email => ("--email", "Address for alarms and messages, or none"),
             Self::Lock => ("--lock", "Name of the lock"),
         }
     }
@@ -113,16 +131,25 @@ impl Question {
             ),
             Self::Container => word(value, "[A-Za-z0-9_-]{1,255}", "the name of a container"),
             Self::TaskRole if value == "none" => Ok(()),
+            Self::TaskRole if value.contains('*') => Err("ARNs without *".into()),
             Self::TaskRole => not_empty(value, "TaskRoleArns"),
+            Self::LaunchType => match Launch::named(value) {
+                Some(_) => Ok(()),
+                None => Err(
+                    "FARGATE, EC2 or CLUSTER; docs/ways/schedule.md has the input for others"
+                        .into(),
+                ),
+            },
             Self::Subnets => not_empty(value, "SubnetIds"),
             Self::SecurityGroups => not_empty(value, "SecurityGroupIds"),
-            Self::Schedule => check_expression(value, None),
-            Self::Timezone => check_expression("rate(1 hour)", Some(value)),
+            Self::Schedule => check_expression(value),
+            Self::Timezone => check_zone(value),
             Self::MaxRun => parse::limit(value).map(drop),
+            Self::Email if value == "none" => Ok(()),
             Self::Email => Template::lockstep().check("AlarmEmail", value).and(word(
                 value,
-                r#"[^"'\\]*"#,
-                "an address without quotes and backslashes",
+                r#"[^"'\\\x00-\x1f\x7f-\x9f]*"#,
+                "an address without quotes, backslashes and control characters",
             )),
             Self::Lock => parse::lock(value)
                 .map(drop)
@@ -164,7 +191,8 @@ fn one_of_a_list(value: &str, rule: &str) -> Result<(), String> {
     }
 }
 
-fn word(value: &str, pattern: &str, rule: &str) -> Result<(), String> {
+/// Checks that all of `value` matches `pattern`, else returns `rule`.
+pub(super) fn word(value: &str, pattern: &str, rule: &str) -> Result<(), String> {
     let pattern = Regex::new(&format!("^(?:{pattern})$"));
     match pattern.is_ok_and(|pattern| pattern.is_match(value)) {
         true => Ok(()),
@@ -173,11 +201,46 @@ fn word(value: &str, pattern: &str, rule: &str) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
+    pub(in super::super) fn answers() -> Answers {
+        let place = "eu-west-1:111122223333";
+        Answers {
+            stack: "lockstep".into(),
+            lock: "reports/hourly".into(),
+            name: "reports-hourly".into(),
+            cluster: format!("arn:aws:ecs:{place}:cluster/batch"),
+            task_definition: format!("arn:aws:ecs:{place}:task-definition/report:4"),
+            container: "app".into(),
+            roles: vec!["arn:aws:iam::111122223333:role/a".into()],
+            launch: Launch::Fargate,
+            subnets: "subnet-1,subnet-2".into(),
+            security_groups: "sg-1".into(),
+            public_ip: false,
+            schedule: "cron(0 6 * * ? *)".into(),
+            timezone: "Europe/Berlin".into(),
+            max_run_seconds: 7_200,
+            email: "oncall@example.com".into(),
+        }
+    }
+
+    /// Checks that a question takes the answers of `good` and none of `bad`.
+    fn assert_takes(question: Question, good: &[&str], bad: &[&str]) {
+        for value in good {
+            assert_eq!(question.check(value, false), Ok(()), "{question:?}");
+        }
+        for value in bad {
+            let refused = question.check(value, false).unwrap_err();
+            let (flag, _) = question.texts();
+            let begin = format!("{flag} is {value:?}, but must be ");
+            assert!(refused.starts_with(&begin), "{refused}");
+            assert!(refused.len() > begin.len(), "{refused}");
+        }
+    }
+
     #[test]
-    fn an_answer_that_is_refused_names_flag_value_and_rule() {
+    fn an_answer_about_the_task_that_is_refused_names_flag_value_and_rule() {
         use Question as Q;
         let arn = "arn:aws:ecs:eu-west-1:111122223333:";
         let cluster = format!("{arn}cluster/batch");
@@ -202,10 +265,29 @@ mod tests {
             ),
             (Q::Container, vec!["app"], vec!["", "a b"]),
             (
+                Q::LaunchType,
+                vec!["FARGATE", "EC2", "CLUSTER"],
+                vec!["", "fargate", "EXTERNAL", "MANAGED_INSTANCES"],
+            ),
+            (
                 Q::TaskRole,
                 vec!["none", "arn:aws:iam::111122223333:role/a"],
-                vec!["", "role/a", "arn:aws:iam::111122223333:role/a, none"],
+                vec![
+                    "",
+                    "role/a",
+                    "arn:aws:iam::111122223333:role/a, none",
+                    "arn:aws:iam::111122223333:role/a*",
+                ],
             ),
+        ] {
+            assert_takes(question, &good, &bad);
+        }
+    }
+
+    #[test]
+    fn an_answer_about_the_run_that_is_refused_names_flag_value_and_rule() {
+        use Question as Q;
+        for (question, good, bad) in [
             (
                 Q::Subnets,
                 vec!["subnet-1", "subnet-1,subnet-2"],
@@ -225,8 +307,13 @@ mod tests {
             (Q::MaxRun, vec!["2h", "1s"], vec!["", "0s", "366d", "2"]),
             (
                 Q::Email,
-                vec!["", "a@example.com"],
-                vec!["a", r#""a"@example.com"#, "a b@example.com"],
+                vec!["", "none", "a@example.com"],
+                vec![
+                    "a",
+                    r#""a"@example.com"#,
+                    "a b@example.com",
+                    "a\u{7}@example.com",
+                ],
             ),
             (
                 Q::Lock,
@@ -234,16 +321,7 @@ mod tests {
                 vec!["", "a b", "-a", "a:b"],
             ),
         ] {
-            for value in good {
-                assert_eq!(question.check(value, false), Ok(()), "{question:?}");
-            }
-            for value in bad {
-                let refused = question.check(value, false).unwrap_err();
-                let (flag, _) = question.texts();
-                let begin = format!("{flag} is {value:?}, but must be ");
-                assert!(refused.starts_with(&begin), "{refused}");
-                assert!(refused.len() > begin.len(), "{refused}");
-            }
+            assert_takes(question, &good, &bad);
         }
     }
 

@@ -12,6 +12,34 @@ use crate::platform::terminal;
 pub(super) struct Desk {
     offline: bool,
     has_terminal: bool,
+    /// Whether a question that has no default is open.
+    has_open: bool,
+}
+
+/// A question, and what answers it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) question: Question,
+    /// The value of the flag.
+    pub(super) given: Option<&'a str>,
+    pub(super) default: Option<&'a str>,
+    /// The answers to choose from, if they are known.
+    pub(super) choice: &'a str,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn new(question: Question, given: Option<&'a str>) -> Self {
+        Self {
+            question,
+            given,
+            default: None,
+            choice: "",
+        }
+    }
+
+    pub(super) fn or(self, default: Option<&'a str>) -> Self {
+        Self { default, ..self }
+    }
 }
 
 impl Desk {
@@ -21,17 +49,13 @@ impl Desk {
     /// [`ActError`] that names all flags that are missing, if there is no terminal.
     pub(super) fn open(args: &InitArgs) -> Result<Self, ActError> {
         let has_terminal = terminal::is_there();
+        let online = !args.offline;
         let needed = [
             (Question::Cluster, args.cluster.is_some()),
             (Question::TaskDefinition, args.task_definition.is_some()),
-            (
-                Question::Container,
-                args.container.is_some() || !args.offline,
-            ),
-            (
-                Question::TaskRole,
-                !args.task_role.is_empty() || !args.offline,
-            ),
+            (Question::Container, args.container.is_some() || online),
+            (Question::TaskRole, !args.task_role.is_empty() || online),
+            (Question::LaunchType, args.launch_type.is_some() || online),
             (Question::Subnets, args.subnets.is_some()),
             (Question::SecurityGroups, args.security_groups.is_some()),
             (Question::Schedule, args.schedule.is_some()),
@@ -43,6 +67,7 @@ impl Desk {
             true => Ok(Self {
                 offline: args.offline,
                 has_terminal,
+                has_open: !missing.is_empty(),
             }),
             false => {
                 let text = format!("no terminal to ask at: give {}", missing.join(", "));
@@ -56,27 +81,45 @@ impl Desk {
         self.has_terminal
     }
 
-    /// Returns the answer to a question: of the flag, else of the terminal, else the default. An answer that
-    /// breaks its rule is asked for again.
+    /// Returns whether answers will be typed, which a refusal at the end would lose.
+    pub(super) fn will_ask(&self) -> bool {
+        self.has_terminal && self.has_open
+    }
+
+    /// Returns what `accept` makes of the answer to a question: of the flag, else of the terminal, else the default.
+    /// An answer at the terminal that breaks its rule, or that `accept` refuses, is asked for again.
     ///
     /// # Errors
-    /// [`ActError`] if the value of the flag breaks the rule, or if there is neither an answer nor a default.
-    pub(super) async fn answer(
+    /// [`ActError`] if the value of the flag is refused, if there is neither an answer nor a default, or if `accept`
+    /// cannot tell.
+    pub(super) async fn answer<T>(
         &self,
-        question: Question,
-        given: Option<&str>,
-        default: Option<&str>,
-    ) -> Result<String, ActError> {
+        ask: Ask<'_>,
+        accept: impl AsyncFn(String) -> Result<T, ActError>,
+    ) -> Result<T, ActError> {
+        let Ask {
+            question,
+            given,
+            default,
+            choice,
+        } = ask;
+        let check = async |answer: String| {
+            let checked = question.check(&answer, self.offline);
+            checked.map_err(|why| ActError::new(Exit::CONFIGURATION, why))?;
+            accept(answer).await
+        };
         let (flag, asks) = question.texts();
         if let Some(given) = given.or(default.filter(|_| !self.has_terminal)) {
-            let checked = question.check(given, self.offline);
-            checked.map_err(|why| ActError::new(Exit::CONFIGURATION, why))?;
-            return Ok(given.to_owned());
+            return check(given.to_owned()).await;
         }
+        let choice = match choice {
+            "" => String::new(),
+            choice => format!(": {choice}"),
+        };
         let shown = default.filter(|default| !default.is_empty());
         let shown = shown.map_or_else(String::new, |default| format!(" [{default}]"));
         loop {
-            let answer = terminal::ask(format!("{asks}{shown}: ")).await;
+            let answer = terminal::ask(format!("{asks}{choice}{shown}: ")).await;
             let answer = answer.map_err(|error| {
                 let text = format!("no answer at the terminal ({error}): give {flag}");
                 ActError::new(Exit::CONFIGURATION, text)
@@ -85,9 +128,9 @@ impl Desk {
                 (true, Some(default)) => default.to_owned(),
                 _ => answer,
             };
-            match question.check(&answer, self.offline) {
-                Ok(()) => return Ok(answer),
-                Err(why) => print_line(why),
+            match check(answer).await {
+                Err(error) if error.exit != Exit::UNAVAILABLE => print_line(error.text),
+                settled => return settled,
             }
         }
     }

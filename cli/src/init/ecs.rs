@@ -2,10 +2,18 @@
 
 use super::answers::{Launch, family};
 use crate::exit::Exit;
-use crate::operate::{ActError, error_text};
+use crate::operate::{ActError, error_text, region};
 use aws_config::SdkConfig;
 use aws_sdk_ecs::error::ProvideErrorMetadata;
-use aws_sdk_ecs::types::{Compatibility, NetworkMode, TaskDefinition};
+use aws_sdk_ecs::types::{Compatibility, NetworkMode, TaskDefinition, TaskDefinitionStatus};
+
+/// A cluster, as far as a run depends on it.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) arn: String,
+    /// Whether it has a default capacity provider strategy, which a launch type would bypass.
+    pub(super) has_providers: bool,
+}
 
 /// A task definition, as far as a run depends on it.
 #[derive(Debug)]
@@ -14,14 +22,15 @@ pub(super) struct Described {
     pub(super) arn: String,
     pub(super) containers: Vec<String>,
     pub(super) roles: Vec<String>,
-    pub(super) launch: Launch,
+    /// The launch types that it is compatible with, as ECS names them.
+    pub(super) compatible: Vec<String>,
 }
 
-/// Returns the ARN of an active cluster.
+/// Describes an active cluster.
 ///
 /// # Errors
 /// [`ActError`] if there is no such cluster, or ECS cannot be asked.
-pub(super) async fn cluster(sdk: &SdkConfig, name: &str) -> Result<String, ActError> {
+pub(super) async fn cluster(sdk: &SdkConfig, name: &str) -> Result<Cluster, ActError> {
     check_region(sdk, "--cluster", name)?;
     let call = aws_sdk_ecs::Client::new(sdk).describe_clusters();
     let found = call.clusters(name).send().await.map_err(|failure| {
@@ -33,8 +42,13 @@ pub(super) async fn cluster(sdk: &SdkConfig, name: &str) -> Result<String, ActEr
     })?;
     let mut active = found.clusters().iter();
     let active = active.find(|cluster| cluster.status() == Some("ACTIVE"));
-    let arn = active.and_then(|cluster| cluster.cluster_arn());
-    arn.map(str::to_owned).ok_or_else(|| {
+    let described = active.and_then(|cluster| {
+        Some(Cluster {
+            arn: cluster.cluster_arn()?.to_owned(),
+            has_providers: !cluster.default_capacity_provider_strategy().is_empty(),
+        })
+    });
+    described.ok_or_else(|| {
         refused(format!(
             "--cluster is {name:?}, but must be an active cluster of this account in {}",
             region(sdk)
@@ -73,6 +87,13 @@ pub(super) async fn task_definition(sdk: &SdkConfig, name: &str) -> Result<Descr
 }
 
 fn described(name: &str, definition: &TaskDefinition) -> Result<Described, String> {
+    if let Some(status) = definition.status()
+        && *status != TaskDefinitionStatus::Active
+    {
+        return Err(format!(
+            "--task-definition is {name:?}, but must be an active one: ECS says {status}, and refuses to run it"
+        ));
+    }
     if definition.network_mode() != Some(&NetworkMode::Awsvpc) {
         let mode = definition
             .network_mode()
@@ -93,21 +114,52 @@ fn described(name: &str, definition: &TaskDefinition) -> Result<Described, Strin
     let roles = roles.into_iter().flatten().filter(|role| !role.is_empty());
     let mut roles: Vec<_> = roles.map(str::to_owned).collect();
     roles.dedup();
-    let on_fargate = definition
-        .requires_compatibilities()
-        .contains(&Compatibility::Fargate);
+    let compatible = definition.requires_compatibilities().iter();
     Ok(Described {
         arn: arn.to_owned(),
         containers: names
             .filter_map(|one| one.name().map(str::to_owned))
             .collect(),
         roles,
-        launch: if on_fargate {
-            Launch::Fargate
-        } else {
-            Launch::Ec2
-        },
+        compatible: compatible.map(|one| one.as_str().to_owned()).collect(),
     })
+}
+
+/// Returns the launch type of a run: the one that `--launch-type` names, else the default capacity providers of the
+/// cluster, if it has some, else the first of FARGATE and EC2 that the task definition is compatible with.
+///
+/// # Errors
+/// The flag, the value and the rule that it breaks, in one line.
+pub(super) fn launch(
+    given: Option<Launch>,
+    task: &Described,
+    has_providers: bool,
+) -> Result<Launch, String> {
+    // ECS takes a task definition that requires no launch type for one on instances.
+    let fits = |of: &str| match task.compatible.is_empty() {
+        true => of == Compatibility::Ec2.as_str(),
+        false => task.compatible.iter().any(|one| one == of),
+    };
+    let on_fargate = fits(Compatibility::Fargate.as_str());
+    let on_ec2 = fits(Compatibility::Ec2.as_str());
+    let compatible = task.compatible.join(", ");
+    match given {
+        Some(Launch::Fargate) if !on_fargate => Err(format!(
+            "--launch-type is \"FARGATE\", but must be one that the task definition requires: {compatible}"
+        )),
+        Some(Launch::Ec2) if !on_ec2 => Err(format!(
+            "--launch-type is \"EC2\", but must be one that the task definition requires: {compatible}"
+        )),
+        Some(given) => Ok(given),
+        None if has_providers => Ok(Launch::Cluster),
+        None if on_fargate => Ok(Launch::Fargate),
+        None if on_ec2 => Ok(Launch::Ec2),
+        None => Err(format!(
+            "--task-definition requires the launch type {compatible}, but must be for FARGATE or EC2, or for the \
+             capacity providers of the cluster with --launch-type CLUSTER; docs/ways/schedule.md has the input for \
+             others"
+        )),
+    }
 }
 
 /// Checks that an ARN is of the Region that requests go to.
@@ -122,10 +174,6 @@ fn check_region(sdk: &SdkConfig, flag: &str, name: &str) -> Result<(), ActError>
         ))),
         _ => Ok(()),
     }
-}
-
-fn region(sdk: &SdkConfig) -> &str {
-    sdk.region().map_or("", |region| region.as_ref())
 }
 
 fn refused(text: String) -> ActError {
@@ -162,26 +210,65 @@ mod tests {
 
             assert_eq!(found.arn, arn, "{name}");
             assert_eq!(found.roles, ["arn:aws:iam::111122223333:role/a"]);
-            assert_eq!(
-                (found.containers, found.launch),
-                (vec!["app".to_owned()], Launch::Fargate)
-            );
+            assert_eq!(found.containers, ["app"]);
+            assert_eq!(found.compatible, ["FARGATE"]);
         }
     }
 
     #[test]
-    fn a_task_without_a_network_of_its_own_is_refused() {
-        let on_instances = described(
-            "report",
-            &definition(NetworkMode::Awsvpc, &[Compatibility::Ec2]),
-        );
-        let bridged = described(
-            "report",
-            &definition(NetworkMode::Bridge, &[Compatibility::Ec2]),
-        );
+    fn a_task_that_ecs_would_not_run_in_subnets_is_refused() {
+        let bridged = definition(NetworkMode::Bridge, &[Compatibility::Ec2]);
+        let active = definition(NetworkMode::Awsvpc, &[Compatibility::Fargate]);
+        let inactive = TaskDefinition::builder()
+            .status(TaskDefinitionStatus::Inactive)
+            .network_mode(NetworkMode::Awsvpc)
+            .build();
 
-        assert_eq!(on_instances.unwrap().launch, Launch::Ec2);
-        let why = bridged.unwrap_err();
-        assert!(why.contains("networkMode bridge"), "{why}");
+        for (definition, refused) in [
+            (active, ""),
+            (bridged, "networkMode bridge"),
+            (inactive, "ECS says INACTIVE"),
+        ] {
+            match described("report", &definition) {
+                Ok(_) => assert_eq!(refused, ""),
+                Err(why) => assert!(!refused.is_empty() && why.contains(refused), "{why}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_has_a_launch_type_that_its_task_definition_takes() {
+        use Compatibility as C;
+        use Launch as L;
+        let both = [C::Ec2, C::Fargate];
+        for (required, given, has_providers, expected) in [
+            (&both[..], None, false, Some(L::Fargate)),
+            (&both[..], Some(L::Ec2), false, Some(L::Ec2)),
+            (&both[..], None, true, Some(L::Cluster)),
+            (&both[..], Some(L::Fargate), true, Some(L::Fargate)),
+            (&[C::Ec2], None, false, Some(L::Ec2)),
+            (&[C::Ec2], Some(L::Fargate), false, None),
+            (&[C::Fargate], Some(L::Ec2), false, None),
+            (&[], None, false, Some(L::Ec2)),
+            (&[C::ManagedInstances], None, false, None),
+            (
+                &[C::ManagedInstances],
+                Some(L::Cluster),
+                false,
+                Some(L::Cluster),
+            ),
+            (&[C::External], None, false, None),
+        ] {
+            let definition = definition(NetworkMode::Awsvpc, required);
+            let task = described("report", &definition).unwrap();
+
+            let found = launch(given, &task, has_providers);
+
+            assert_eq!(
+                found.ok(),
+                expected,
+                "{required:?} {given:?} {has_providers}"
+            );
+        }
     }
 }

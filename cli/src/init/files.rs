@@ -1,19 +1,16 @@
 //! The files that an adopter gets: their texts, and how they are written.
 
-use super::answers::{Answers, Launch, every_revision};
+use super::answers::{Answers, Launch};
+use super::earlier::Earlier;
+use super::saved::{FOLDER, LOCKSTEP_CONFIG, samconfig};
 use super::template::SCHEDULE;
 use crate::exit::Exit;
 use crate::operate::ActError;
-use crate::platform::file::write_whole;
+use crate::platform::file::Prepared;
 use std::fmt::Write;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-
-/// The folder of the files, in the adopter's repository.
-pub(super) const FOLDER: &str = "lockstep";
-/// The saved answers of `sam deploy` for the stack of Lockstep.
-pub(super) const LOCKSTEP_CONFIG: &str = "lockstep/samconfig.toml";
+use std::path::Path;
 
 /// What the parameters of a template begin with.
 const PARAMETERS: &str = "\n\nParameters:\n";
@@ -24,70 +21,62 @@ pub(super) struct File {
     /// Path from the adopter's repository.
     pub(super) path: String,
     text: String,
+    /// Whether the text has what the file had before, so that the file may be replaced.
+    is_added_to: bool,
 }
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Written,
+    /// It has more answers than before.
+    AddedTo,
     /// It had the same text before.
     Unchanged,
 }
 
 impl Answers {
-    /// Returns the name of the files of the lock, and of the stack of its schedule: the name of the lock, with a
-    /// hyphen for each character that the name of a stack may not have.
-    pub(super) fn name(&self) -> String {
-        let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let name: String = self.lock.chars().map(allowed).collect();
-        match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            true => name,
-            false => format!("lock-{name}"),
-        }
+    /// Returns the name of the schedule and of its stack. It begins with the name of the stack of Lockstep, because a
+    /// stack that is named after a batch is often the adopter's own.
+    pub(super) fn schedule_name(&self) -> String {
+        format!("{}-{}", self.stack, self.name)
     }
 
     /// Returns the path of the template of the schedule.
     pub(super) fn schedule_template(&self) -> String {
-        format!("{FOLDER}/{}.yaml", self.name())
+        format!("{FOLDER}/{}.yaml", self.name)
     }
 
     /// Returns the path of the saved answers of `sam deploy` for the schedule.
     pub(super) fn schedule_config(&self) -> String {
-        format!("{FOLDER}/{}.samconfig.toml", self.name())
+        format!("{FOLDER}/{}.samconfig.toml", self.name)
     }
 
-    /// Returns the files.
-    pub(super) fn files(&self) -> [File; 3] {
+    /// Returns the files. That of the stack of Lockstep comes last: the others are of no use without it, and it is of
+    /// use without them.
+    pub(super) fn files(&self, earlier: &Earlier) -> [File; 3] {
+        // The changes of a stack that nobody expected to be there are shown before they are made.
         let schedule = samconfig(
             &format!("the schedule of the lock {}", self.lock),
-            &self.name(),
+            &self.schedule_name(),
             self.region(),
-            &[],
+            true,
+            &self.schedule_parameters(),
         );
-        let lockstep = samconfig(
-            "the stack of Lockstep",
-            &self.stack,
-            self.region(),
-            &self.lockstep_parameters(),
-        );
+        let file = |path, text, is_added_to| File {
+            path,
+            text,
+            is_added_to,
+        };
         [
-            (LOCKSTEP_CONFIG.to_owned(), lockstep),
-            (self.schedule_template(), self.schedule_text()),
-            (self.schedule_config(), schedule),
+            file(self.schedule_template(), self.schedule_text(), false),
+            file(self.schedule_config(), schedule, false),
+            file(
+                LOCKSTEP_CONFIG.to_owned(),
+                earlier.config(self),
+                earlier.keeps(self),
+            ),
         ]
-        .map(|(path, text)| File { path, text })
-    }
-
-    /// Returns the parameters of the stack of Lockstep. Those that are left out have their defaults.
-    pub(super) fn lockstep_parameters(&self) -> Vec<(&'static str, String)> {
-        let all = [
-            ("TaskDefinitionArns", every_revision(&self.task_definition)),
-            ("TaskRoleArns", self.roles.join(",")),
-            ("ClusterArns", self.cluster.clone()),
-            ("AlarmEmail", self.email.clone()),
-        ];
-        let given = all.into_iter().filter(|(_, value)| !value.is_empty());
-        given.collect()
     }
 
     /// Returns the Region of the cluster.
@@ -95,9 +84,9 @@ impl Answers {
         self.cluster.split(':').nth(3).unwrap_or_default()
     }
 
-    /// Returns the template of the schedule: the example, with the answers as the defaults of its parameters.
-    fn schedule_text(&self) -> String {
-        let defaults = [
+    /// Returns the parameters of the schedule.
+    fn schedule_parameters(&self) -> Vec<(&'static str, String)> {
+        let all = [
             ("LockstepStackName", &self.stack),
             ("LockName", &self.lock),
             ("ScheduleExpression", &self.schedule),
@@ -109,31 +98,25 @@ impl Answers {
             ("SubnetIds", &self.subnets),
             ("SecurityGroupIds", &self.security_groups),
         ];
+        all.map(|(name, value)| (name, value.clone())).into()
+    }
+
+    /// Returns the template of the schedule: the example without defaults of parameters. CloudFormation keeps the
+    /// value that a parameter has, so a default that is corrected later would change nothing.
+    fn schedule_text(&self) -> String {
         let (_, body) = SCHEDULE.split_once(PARAMETERS).unwrap_or_default();
         let mut text = format!(
             "AWSTemplateFormatVersion: \"2010-09-09\"\n\
              Description: A schedule of an ECS task under the lock {}\n\n\
-             # Written by `lockstep init`. {} has the answers of `sam deploy`.{PARAMETERS}",
+             # Written by `lockstep init`. {} has the values of the parameters.{PARAMETERS}",
             self.lock,
             self.schedule_config()
         );
-        let mut default = None;
-        for line in body.lines() {
-            let name = line
-                .strip_prefix("  ")
-                .and_then(|line| line.strip_suffix(':'));
-            if let Some(name) = name.filter(|name| !name.starts_with(' ')) {
-                default = defaults.iter().find(|(known, _)| *known == name);
-            }
-            match default {
-                Some(_) if line.starts_with("    Default:") => {}
-                Some((_, value)) if line.starts_with("    Type:") => {
-                    let _ = writeln!(text, "{line}\n    Default: {}", quoted(value));
-                }
-                _ => {
-                    let _ = writeln!(text, "{line}");
-                }
-            }
+        for line in body
+            .lines()
+            .filter(|line| !line.starts_with("    Default:"))
+        {
+            let _ = writeln!(text, "{line}");
         }
         // A name of its own, so that `lockstep start --schedule` can be typed before the stack is there.
         const SCHEDULE_HEAD: &str = "    Type: AWS::Scheduler::Schedule\n    Properties:\n";
@@ -145,121 +128,100 @@ impl Answers {
     /// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_AwsVpcConfiguration.html>).
     fn placed(&self, text: String) -> String {
         const ADDRESS: &str = r#""AssignPublicIp": "DISABLED""#;
-        match self.launch {
-            Launch::Fargate if self.public_ip => {
-                text.replace(ADDRESS, r#""AssignPublicIp": "ENABLED""#)
-            }
+        const TYPE: &str = r#""LaunchType": "FARGATE""#;
+        const GROUPS: &str = r#""SecurityGroups": ["${SecurityGroups}"]"#;
+        let without = |text: &str, part: &str| {
+            let lines = text.lines().filter(|line| line.trim() != part);
+            lines.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let text = match self.launch {
             Launch::Fargate => text,
-            Launch::Ec2 => {
-                let lines = text.lines().filter(|line| line.trim() != ADDRESS);
-                let text: String = lines.map(|line| format!("{line}\n")).collect();
-                let groups = r#""SecurityGroups": ["${SecurityGroups}"]"#;
-                text.replace(&format!("{groups},"), groups)
-                    .replace(r#""LaunchType": "FARGATE""#, r#""LaunchType": "EC2""#)
+            Launch::Ec2 => text.replace(TYPE, r#""LaunchType": "EC2""#),
+            Launch::Cluster => without(&text, &format!("{TYPE},")),
+        };
+        match self.launch {
+            _ if self.public_ip => text.replace(ADDRESS, r#""AssignPublicIp": "ENABLED""#),
+            Launch::Fargate => text,
+            Launch::Ec2 | Launch::Cluster => {
+                without(&text, ADDRESS).replace(&format!("{GROUPS},"), GROUPS)
             }
         }
     }
 }
 
-/// Returns the saved answers of `sam deploy` for a stack, with which it asks nothing.
-fn samconfig(what: &str, stack: &str, region: &str, parameters: &[(&str, String)]) -> String {
-    let assignments = parameters.iter().map(|(name, value)| {
-        let assignment = quoted(&format!("{name}={value}"));
-        format!("    {assignment},\n")
-    });
-    let overrides = match parameters.is_empty() {
-        true => String::new(),
-        false => format!(
-            "parameter_overrides = [\n{}]\n",
-            assignments.collect::<String>()
-        ),
-    };
-    format!(
-        "# Written by `lockstep init`: the answers of `sam deploy` for {what}.
-version = 0.1
-
-[default.deploy.parameters]
-stack_name = {stack}
-region = {region}
-capabilities = \"CAPABILITY_IAM\"
-resolve_s3 = true
-s3_prefix = {stack}
-confirm_changeset = false
-fail_on_empty_changeset = false
-{overrides}",
-        stack = quoted(stack),
-        region = quoted(region),
-    )
-}
-
-/// Returns a text in quotes, as JSON, TOML and YAML read it.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-/// Writes the files below `directory`, or none of them.
+/// Writes the files below `directory`. None of them is replaced before all texts are on the disk.
 ///
 /// # Errors
-/// [`ActError`] if a file exists with another text and `force` is not set, or if a file cannot be written.
+/// [`ActError`] if a file exists with another text and `force` is not set, or if a file cannot be written. The text
+/// says which files were written already.
 pub(super) fn write(
     directory: &Path,
     files: &[File],
     force: bool,
 ) -> Result<Vec<Change>, ActError> {
-    let mut changes = Vec::new();
-    for file in files {
-        let path = directory.join(&file.path);
-        let refused =
-            |why: String| ActError::new(Exit::CANNOT_WRITE, format!("{}: {why}", path.display()));
-        changes.push(match fs::read_to_string(&path) {
-            Ok(before) if before == file.text => Change::Unchanged,
-            Err(error) if error.kind() == ErrorKind::NotFound => Change::Written,
-            Ok(_) if force => Change::Written,
-            Ok(_) => {
-                let why =
-                    "it exists with other content, and nothing was written: --force replaces it";
-                return Err(refused(why.into()));
-            }
-            Err(error) => return Err(refused(format!("it cannot be read: {error}"))),
-        });
-    }
+    let changes: Vec<_> = files
+        .iter()
+        .map(|file| change(directory, file, force))
+        .collect::<Result<_, _>>()?;
+    let mut prepared = Vec::new();
     for (file, change) in files.iter().zip(&changes) {
-        if *change == Change::Written {
-            let path: PathBuf = directory.join(&file.path);
+        if *change != Change::Unchanged {
+            let path = directory.join(&file.path);
             let folder = path.parent().unwrap_or(directory);
-            let written = fs::create_dir_all(folder).and_then(|()| write_whole(&path, &file.text));
-            written.map_err(|error| {
-                let text = format!("{} cannot be written: {error}", path.display());
+            let written =
+                fs::create_dir_all(folder).and_then(|()| Prepared::write(&path, &file.text));
+            let written = written.map_err(|error| {
+                let text = format!("{} cannot be written: {error}; no file was", path.display());
                 ActError::new(Exit::CANNOT_WRITE, text)
             })?;
+            prepared.push((path, written));
         }
+    }
+    let mut done = Vec::new();
+    for (path, file) in prepared {
+        let shown = path.display().to_string();
+        file.put().map_err(|error| {
+            let done = match done.is_empty() {
+                true => "none".to_owned(),
+                false => done.join(", "),
+            };
+            let text = format!("{shown} cannot be replaced: {error}; written before it: {done}");
+            ActError::new(Exit::CANNOT_WRITE, text)
+        })?;
+        done.push(shown);
     }
     Ok(changes)
 }
 
+/// Returns what is to happen to a file.
+fn change(directory: &Path, file: &File, force: bool) -> Result<Change, ActError> {
+    let path = directory.join(&file.path);
+    let refused = |why: String| {
+        Err(ActError::new(
+            Exit::CANNOT_WRITE,
+            format!("{}: {why}", path.display()),
+        ))
+    };
+    match fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Change::Written),
+        Ok(found) if !found.is_file() => return refused("it exists and is no file".into()),
+        _ => {}
+    }
+    match fs::read(&path) {
+        Ok(before) if before == file.text.as_bytes() => Ok(Change::Unchanged),
+        Ok(_) if file.is_added_to => Ok(Change::AddedTo),
+        Ok(_) if force => Ok(Change::Written),
+        Ok(_) => refused(
+            "it exists with other content, and nothing was written: --force replaces it".into(),
+        ),
+        Err(error) => refused(format!("it cannot be read: {error}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::answers::tests::answers;
     use super::*;
-
-    fn answers() -> Answers {
-        let place = "eu-west-1:111122223333";
-        Answers {
-            stack: "lockstep".into(),
-            lock: "reports/hourly".into(),
-            cluster: format!("arn:aws:ecs:{place}:cluster/batch"),
-            task_definition: format!("arn:aws:ecs:{place}:task-definition/report:4"),
-            container: "app".into(),
-            roles: vec!["arn:aws:iam::111122223333:role/a".into()],
-            launch: Launch::Fargate,
-            subnets: "subnet-1,subnet-2".into(),
-            security_groups: "sg-1".into(),
-            public_ip: false,
-            schedule: "cron(0 6 * * ? *)".into(),
-            timezone: "Europe/Berlin".into(),
-            max_run_seconds: 7_200,
-            email: "oncall@example.com".into(),
-        }
-    }
 
     /// Returns the template of the schedule, and the lines in which it differs from the example.
     fn changed(answers: &Answers) -> (String, Vec<String>) {
@@ -272,29 +234,32 @@ mod tests {
     }
 
     #[test]
-    fn the_template_is_the_example_with_the_answers_as_defaults() {
+    fn the_template_is_the_example_with_a_name_and_without_defaults() {
         let (text, added) = changed(&answers());
 
         let expected = [
             "Description: A schedule of an ECS task under the lock reports/hourly",
-            "# Written by `lockstep init`. lockstep/reports-hourly.samconfig.toml has the answers of `sam deploy`.",
-            r#"Default: "lockstep""#,
-            r#"Default: "reports/hourly""#,
-            r#"Default: "cron(0 6 * * ? *)""#,
-            r#"Default: "Europe/Berlin""#,
-            r#"Default: "7200""#,
-            r#"Default: "arn:aws:ecs:eu-west-1:111122223333:cluster/batch""#,
-            r#"Default: "arn:aws:ecs:eu-west-1:111122223333:task-definition/report:4""#,
-            r#"Default: "app""#,
-            r#"Default: "subnet-1,subnet-2""#,
-            r#"Default: "sg-1""#,
+            "# Written by `lockstep init`. lockstep/reports-hourly.samconfig.toml has the values of the parameters.",
             "Name: !Ref AWS::StackName",
         ];
         assert_eq!(added, expected);
+        assert!(!text.contains("    Default:"), "{text}");
+        assert!(!text.contains("infra/examples"), "{text}");
+    }
+
+    #[test]
+    fn the_saved_answers_have_every_parameter_of_the_template() {
         let parameters =
             SCHEDULE.matches("    Type: ").count() - SCHEDULE.matches("    Type: AWS::").count();
-        assert_eq!(text.matches("    Default: ").count(), parameters);
-        assert!(!text.contains("infra/examples"), "{text}");
+        let given = answers().schedule_parameters();
+
+        assert_eq!(given.len(), parameters);
+        for (name, _) in given {
+            assert!(
+                SCHEDULE.contains(&format!("\n  {name}:\n    Type: ")),
+                "{name}"
+            );
+        }
     }
 
     #[test]
@@ -303,49 +268,78 @@ mod tests {
             launch: Launch::Ec2,
             ..answers()
         };
+        let in_cluster = Answers {
+            launch: Launch::Cluster,
+            ..answers()
+        };
         let public = Answers {
             public_ip: true,
             ..answers()
         };
 
-        let ((ec2, _), (public, _)) = (changed(&on_instances), changed(&public));
+        let (ec2, _) = changed(&on_instances);
+        let (cluster, _) = changed(&in_cluster);
+        let (public, _) = changed(&public);
 
         assert!(ec2.contains(r#""LaunchType": "EC2""#), "{ec2}");
-        assert!(!ec2.contains("AssignPublicIp"), "{ec2}");
-        assert!(ec2.contains("[\"${SecurityGroups}\"]\n"), "{ec2}");
+        assert!(!cluster.contains("LaunchType"), "{cluster}");
+        for text in [&ec2, &cluster] {
+            assert!(!text.contains("AssignPublicIp"), "{text}");
+            assert!(text.contains("[\"${SecurityGroups}\"]\n"), "{text}");
+        }
         assert!(
             public.contains(r#""AssignPublicIp": "ENABLED""#),
             "{public}"
         );
     }
 
-    #[test]
-    fn an_empty_answer_is_no_parameter() {
-        let quiet = Answers {
-            email: String::new(),
-            roles: Vec::new(),
-            ..answers()
-        };
-
-        let names = quiet
-            .lockstep_parameters()
-            .into_iter()
-            .map(|(name, _)| name);
-
-        assert_eq!(
-            names.collect::<Vec<_>>(),
-            ["TaskDefinitionArns", "ClusterArns"]
-        );
+    /// Returns files with these texts, and a folder for them.
+    fn scene(name: &str) -> (std::path::PathBuf, Vec<File>) {
+        let folder = std::env::temp_dir().join(format!("init-files-{name}-{}", std::process::id()));
+        fs::create_dir_all(folder.join(FOLDER)).unwrap();
+        let files = ["a", "b"].map(|name| File {
+            path: format!("{FOLDER}/{name}"),
+            text: "new".into(),
+            is_added_to: false,
+        });
+        (folder, files.into())
     }
 
     #[test]
-    fn a_stack_has_a_name_that_cloudformation_takes() {
-        for (lock, name) in [("reports/hourly", "reports-hourly"), ("1.a", "lock-1-a")] {
-            let answers = Answers {
-                lock: lock.into(),
-                ..answers()
-            };
-            assert_eq!(answers.name(), name);
-        }
+    fn a_place_that_cannot_be_taken_is_named_with_what_was_written() {
+        let (folder, files) = scene("place");
+        let taken = folder.join("lockstep/b");
+        let changes = [&files[0], &files[1]].map(|file| change(&folder, file, false).unwrap());
+        let prepared = Prepared::write(&taken, "new").unwrap();
+        fs::create_dir(&taken).unwrap();
+
+        assert_eq!(changes, [Change::Written; 2]);
+        assert!(prepared.put().is_err());
+        let refused = write(&folder, &files, true).unwrap_err();
+        assert!(
+            refused.text.contains("it exists and is no file"),
+            "{}",
+            refused.text
+        );
+        let left: Vec<_> = fs::read_dir(folder.join(FOLDER)).unwrap().collect();
+        assert_eq!(left.len(), 1, "nothing else was written: {left:?}");
+        fs::remove_dir_all(folder).ok();
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_is_replaced_by_force() {
+        let (folder, files) = scene("bytes");
+        fs::write(folder.join("lockstep/a"), [0xff, 0xfe]).unwrap();
+
+        let refused = write(&folder, &files, false).unwrap_err();
+        let written = write(&folder, &files, true).unwrap();
+
+        assert!(refused.text.contains("other content"), "{}", refused.text);
+        assert_eq!(written, [Change::Written; 2]);
+        assert_eq!(
+            fs::read_to_string(folder.join("lockstep/a")).unwrap(),
+            "new"
+        );
+        fs::remove_dir_all(folder).ok();
     }
 }

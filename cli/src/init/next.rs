@@ -1,9 +1,10 @@
 //! What was written, and the commands that follow.
 
 use super::answers::Answers;
-use super::files::{Change, File, LOCKSTEP_CONFIG};
+use super::files::{Change, File};
+use super::saved::LOCKSTEP_CONFIG;
 use crate::exit::Exit;
-use crate::operate::{ActError, DEFAULT_STACK};
+use crate::operate::ActError;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,7 @@ pub(super) fn report(
     for (file, change) in files.iter().zip(changes) {
         let what = match change {
             Change::Written => "wrote",
+            Change::AddedTo => "added to",
             Change::Unchanged => "unchanged",
         };
         let _ = writeln!(text, "{what:9} {}", directory.join(&file.path).display());
@@ -97,11 +99,8 @@ fn commands(
     answers: &Answers,
     template: &Template,
 ) -> Vec<(&'static str, String)> {
-    let (name, lock) = (answers.name(), &answers.lock);
-    let stack = match answers.stack.as_str() {
-        DEFAULT_STACK => String::new(),
-        stack => format!(" --stack {stack}"),
-    };
+    let Answers { lock, stack, .. } = answers;
+    let schedule = answers.schedule_name();
     // The names in this account and Region, which fit on a line.
     let [task, cluster] = [&answers.task_definition, &answers.cluster]
         .map(|arn| arn.rsplit('/').next().unwrap_or_default());
@@ -116,6 +115,10 @@ fn commands(
             format!("cd {}", word(&directory)),
         ));
     }
+    commands.push((
+        "the Region of both stacks",
+        format!("export AWS_REGION={}", answers.region()),
+    ));
     if template.word == UNNAMED {
         let path = "export LOCKSTEP_BUNDLE=/path/to/lockstep/infra".to_owned();
         commands.push((
@@ -137,17 +140,19 @@ fn commands(
         ),
         (
             "what is missing, if anything",
-            format!("lockstep doctor{stack} --task-definition {task} --cluster {cluster}"),
+            format!("lockstep doctor --stack {stack} --task-definition {task} --cluster {cluster}"),
         ),
         (
-            "the schedule",
+            "the schedule; it shows what it makes, and asks",
             deploy(&answers.schedule_template(), &answers.schedule_config()),
         ),
         (
             "a first run, now",
-            format!("lockstep start {lock}{stack} --schedule {name} --yes --note \"first run\""),
+            format!(
+                "lockstep start {lock} --stack {stack} --schedule {schedule} --yes --note \"first run\""
+            ),
         ),
-        ("who ran", format!("lockstep history {lock}{stack}")),
+        ("who ran", format!("lockstep history {lock} --stack {stack}")),
     ]);
     commands
 }

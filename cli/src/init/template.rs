@@ -5,9 +5,9 @@ use regex_lite::Regex;
 use saphyr::{LoadableYamlNode, Yaml};
 
 /// The template of Lockstep.
-const LOCKSTEP: &str = include_str!("../../../infra/template.yaml");
+const LOCKSTEP: &str = include_str!("../../templates/template.yaml");
 /// The template of a schedule, which is copied with the answers as defaults.
-pub(super) const SCHEDULE: &str = include_str!("../../../infra/examples/schedule.yaml");
+pub(super) const SCHEDULE: &str = include_str!("../../templates/schedule.yaml");
 
 /// The parameters of a template.
 pub(super) struct Template {

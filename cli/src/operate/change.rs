@@ -3,7 +3,8 @@
 //! Acts can be repeated, so an invocation without a response is sent again. An act on a prefix continues page
 //! by page, with the `next` of each response, until all locks are as requested.
 
-use super::function::{ActError, Function, Surface};
+use super::act_error::ActError;
+use super::function::{Function, Surface};
 use super::screen::Screen;
 use super::{finish, print, without_null};
 use crate::args::operate::{

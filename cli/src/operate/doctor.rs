@@ -9,12 +9,15 @@ mod locks;
 mod logs;
 mod mails;
 mod parameters;
+mod stopped;
 mod task;
 mod versions;
 
+use super::act_error::ActError;
 use super::call_error::error_text;
-use super::function::{ActError, Function, Surface, describe_stack, output_of, outputs};
+use super::function::{Function, Surface};
 use super::screen::Screen;
+use super::stack::{Origin, describe_stack, output_of, outputs, region};
 use super::{finish, print};
 use crate::args::operate::{DoctorArgs, Format};
 use crate::exit::Exit;
@@ -37,28 +40,16 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Exit {
 
 async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     let Loaded { sdk, region } = Function::sdk().await?;
-    let described = describe_stack(&sdk, &args.stack).await;
+    let described = describe_stack(&sdk, &args.stack, "").await;
     let described = described.map_err(ActError::with_how_to_deploy)?;
     let stack = &described.stack;
+    check_origin(stack, self::region(&sdk))?;
     let mut checks = vec![check_identity(&sdk).await, check_region_of_command(&region)];
     checks.extend([of_stack(stack), check_clock(&described.time)]);
-    for (name, arn) in functions(stack) {
-        checks.push(of_function(&sdk, name, arn).await);
+    // A stack whose first deploy has not succeeded has nothing else to check.
+    if !stack.outputs().is_empty() {
+        checks.extend(check_parts(&sdk, stack, args).await);
     }
-    checks.extend(check_definition(&sdk, stack).await);
-    checks.push(logs::check_log_of_events(&sdk, stack).await);
-    checks.push(mails::check_mails(&sdk, stack).await);
-    let listed = locks::list(&sdk, stack).await;
-    let parameters = Parameters(stack);
-    let locks = listed.as_ref().ok().map(|listed| &listed.locks[..]);
-    checks.push(parameters::check_starts(parameters, locks));
-    checks.push(parameters::check_places(parameters));
-    if let Some(given) = &args.task_definition {
-        let cluster = args.cluster.as_deref();
-        checks.extend(task::check_task(&sdk, parameters, given, cluster).await);
-    }
-    checks.push(check_dead_letters(&sdk, stack).await);
-    checks.extend(locks::check_locks(listed));
     match args.output {
         Format::Json => print(&format!("{}\n", json!({ "checks": checks })))?,
         Format::Table => {
@@ -69,6 +60,53 @@ async fn attempt(args: &DoctorArgs) -> Result<Exit, ActError> {
     }
     let passed = checks.iter().all(|check| check.status == Status::Ok);
     Ok(if passed { Exit::OK } else { Exit::FAILED })
+}
+
+/// Checks the parts of a stack that has been deployed.
+async fn check_parts(sdk: &SdkConfig, stack: &Stack, args: &DoctorArgs) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (name, arn) in functions(stack) {
+        checks.push(of_function(sdk, name, arn).await);
+    }
+    checks.push(stopped::check_concurrency(sdk, functions(stack)).await);
+    checks.push(stopped::check_rules(sdk, stack).await);
+    checks.extend(check_definition(sdk, stack).await);
+    checks.push(logs::check_log_of_events(sdk, stack).await);
+    checks.push(mails::check_mails(sdk, stack).await);
+    let listed = locks::list(sdk, stack).await;
+    let parameters = Parameters(stack);
+    let locks = listed.as_ref().ok().map(|listed| &listed.locks[..]);
+    checks.push(parameters::check_starts(parameters, locks));
+    checks.push(parameters::check_places(parameters));
+    if let Some(given) = &args.task_definition {
+        let cluster = args.cluster.as_deref();
+        checks.extend(task::check_task(sdk, parameters, given, cluster).await);
+    }
+    checks.push(check_dead_letters(sdk, stack).await);
+    checks.extend(locks::check_locks(listed));
+    checks
+}
+
+/// Checks that the stack is one of Lockstep, of which at least the first deploy has begun.
+///
+/// # Errors
+/// [`ActError`] that names the stack.
+fn check_origin(stack: &Stack, region: &str) -> Result<(), ActError> {
+    match Origin::of(stack) {
+        Origin::Other if status_of(stack) != IN_REVIEW => {
+            let name = stack.stack_name().unwrap_or_default();
+            let text = format!(
+                "the stack {name} in {region} is no stack of Lockstep: give the name of one by --stack"
+            );
+            Err(ActError::new(Exit::CONFIGURATION, text))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn status_of(stack: &Stack) -> &str {
+    let status = stack.stack_status();
+    status.map_or("unknown", |status| status.as_str())
 }
 
 /// Finds the identity of the caller. GetCallerIdentity needs no permission
@@ -93,20 +131,40 @@ fn check_region_of_command(region: &Region) -> Check {
     Check::passed("Region", format!("{name}, from {from}"))
 }
 
+/// The status of a stack whose first change set nobody has executed.
+const IN_REVIEW: &str = "REVIEW_IN_PROGRESS";
+
 /// Checks that the latest change of the stack is complete. During a change, or after one that failed, the
 /// stack may have functions of two versions
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html>).
 fn of_stack(stack: &Stack) -> Check {
-    let status = stack
-        .stack_status()
-        .map_or("unknown", |status| status.as_str());
-    let settled = ["CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"];
-    Check::new(
-        "stack",
-        settled.contains(&status),
-        status,
-        "see in the events of the stack in CloudFormation what failed, then deploy again",
-    )
+    let status = status_of(stack);
+    let name = stack.stack_name().unwrap_or_default();
+    let settled = [
+        "CREATE_COMPLETE",
+        "UPDATE_COMPLETE",
+        // All resources are changed, and those that they replace are being deleted.
+        "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+        "IMPORT_COMPLETE",
+    ];
+    let advice = match status {
+        IN_REVIEW => "deploy it: nobody has executed its first change set".into(),
+        "CREATE_FAILED" | "ROLLBACK_COMPLETE" | "ROLLBACK_FAILED" | "DELETE_FAILED" => format!(
+            "see in the events of the stack in CloudFormation what failed; type sam delete --stack-name {name}, which \
+             keeps the lock table, then deploy again"
+        ),
+        "UPDATE_ROLLBACK_FAILED" => format!(
+            "see in the events of the stack in CloudFormation what failed; type aws cloudformation \
+             continue-update-rollback --stack-name {name}, then deploy again"
+        ),
+        status if status.ends_with("_IN_PROGRESS") => {
+            "wait until the change is over, then check again".into()
+        }
+        _ => {
+            "see in the events of the stack in CloudFormation what failed, then deploy again".into()
+        }
+    };
+    Check::new("stack", settled.contains(&status), status, advice)
 }
 
 /// Checks the clock of this machine against that of AWS. `lockstep run` on this machine compares the clock
@@ -142,7 +200,10 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
         .await;
     let found = match found {
         Ok(found) => found,
-        Err(failure) => return Check::unknown(name, error_text(&failure)),
+        Err(failure) => {
+            let call = format!("Lambda GetFunctionConfiguration of {arn}");
+            return Check::unread(name, &call, &failure);
+        }
     };
     let state = found.state().map_or("Active", |state| state.as_str());
     let update = found
@@ -164,13 +225,13 @@ async fn of_function(sdk: &SdkConfig, name: &str, arn: &str) -> Check {
 /// Checks the versions of all parts, and the logging of exclusive-run. Its description has both the
 /// definition and the logging.
 async fn check_definition(sdk: &SdkConfig, stack: &Stack) -> [Check; 2] {
-    let described = logs::describe_exclusive_run(sdk, stack).await;
+    let described = logs::describe_exclusive_run(sdk, stack, "log of exclusive-run").await;
     let definition = described.as_ref().ok();
     let definition = definition.map(|found| version_of_definition(found.definition()));
     let versions = check_versions(sdk, stack, definition.as_deref()).await;
     let logging = match described {
         Ok(found) => logs::check_log_of_errors(found.logging_configuration()),
-        Err(error) => Check::unknown("log of exclusive-run", error),
+        Err(check) => check,
     };
     [versions, logging]
 }
@@ -182,7 +243,7 @@ async fn check_versions(sdk: &SdkConfig, stack: &Stack, definition: Option<&str>
     };
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) => return Check::unknown("versions", error.text),
+        Err(error) => return Check::unanswered("versions", error),
     };
     let versions = Versions {
         command: env!("CARGO_PKG_VERSION"),
@@ -198,14 +259,16 @@ async fn check_versions(sdk: &SdkConfig, stack: &Stack, definition: Option<&str>
 async fn check_dead_letters(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "dead letters of the reaper";
     let Some(url) = output_of(stack, "RecoveryDeadLettersUrl") else {
-        return Check::unknown(name, "the stack has no output RecoveryDeadLettersUrl");
+        return Check::without_output(name, "RecoveryDeadLettersUrl");
     };
     let client = aws_sdk_sqs::Client::new(sdk);
     let attribute = QueueAttributeName::ApproximateNumberOfMessages;
     let call = client.get_queue_attributes().queue_url(url);
     let found = match call.attribute_names(attribute.clone()).send().await {
         Ok(found) => found,
-        Err(failure) => return Check::unknown(name, error_text(&failure)),
+        Err(failure) => {
+            return Check::unread(name, &format!("SQS GetQueueAttributes of {url}"), &failure);
+        }
     };
     let count = found.attributes().and_then(|of| of.get(&attribute));
     let count = count.map_or("0", String::as_str);
@@ -238,17 +301,37 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_whose_update_failed_is_not_in_order() {
-        for (status, expected) in [
-            ("UPDATE_COMPLETE", Status::Ok),
-            ("UPDATE_ROLLBACK_COMPLETE", Status::Failed),
-            ("UPDATE_IN_PROGRESS", Status::Failed),
+    fn a_stack_is_in_order_when_its_latest_change_is_complete() {
+        for (status, expected, advice) in [
+            ("UPDATE_COMPLETE", Status::Ok, ""),
+            ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Status::Ok, ""),
+            (
+                "UPDATE_ROLLBACK_COMPLETE",
+                Status::Failed,
+                "then deploy again",
+            ),
+            (
+                "ROLLBACK_COMPLETE",
+                Status::Failed,
+                "sam delete --stack-name lockstep",
+            ),
+            (
+                "UPDATE_ROLLBACK_FAILED",
+                Status::Failed,
+                "continue-update-rollback --stack-name lockstep",
+            ),
+            ("UPDATE_IN_PROGRESS", Status::Failed, "wait"),
+            ("REVIEW_IN_PROGRESS", Status::Failed, "deploy it"),
         ] {
             let created = aws_smithy_types::DateTime::from_secs(0);
             let stack = Stack::builder().stack_status(status.into());
             let stack = stack.stack_name("lockstep").creation_time(created).build();
 
-            assert_eq!(of_stack(&stack).status, expected, "{status}");
+            let check = of_stack(&stack);
+
+            assert_eq!(check.status, expected, "{status}");
+            let text = check.text(&Screen::plain(None, "2026-03-01T06:00:00Z"));
+            assert!(text.contains(advice), "{text}");
         }
     }
 }

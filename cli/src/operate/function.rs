@@ -3,15 +3,15 @@
 //! The outputs of the stack contain the ARNs of its functions, so a subcommand needs only the name of the
 //! stack. With `--function` it does not call CloudFormation and needs no permission for it.
 
+use super::act_error::ActError;
 use super::call_error::error_text;
-use crate::args::operate::{FunctionArgs, StackArgs};
-use crate::args::table::Table;
+use super::stack::{describe_stack, output_of};
+use crate::args::operate::FunctionArgs;
 use crate::exit::Exit;
 use crate::platform::aws::{Loaded, operators_config};
-use crate::platform::server_time::ServerTime;
 use aws_config::SdkConfig;
-use aws_sdk_cloudformation::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_cloudformation::types::Stack;
+use aws_sdk_lambda::error::ProvideErrorMetadata;
 use aws_sdk_lambda::primitives::Blob;
 use aws_smithy_types::timeout::TimeoutConfig;
 use lockstep::contract::ErrorName;
@@ -24,9 +24,6 @@ const ACT_TIME: Duration = Duration::from_secs(65);
 
 /// Maximum number of invocations for one act while the function crashes or times out.
 const ATTEMPTS: u32 = 3;
-
-/// The name of the stack if the command line names neither a stack nor a table.
-pub(crate) const DEFAULT_STACK: &str = "lockstep";
 
 /// The functions of operators, by what they may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,46 +41,6 @@ pub(super) struct Function {
     name: String,
 }
 
-/// An act that failed.
-#[derive(Debug)]
-pub(crate) struct ActError {
-    /// The exit code of the command.
-    pub(super) exit: Exit,
-    /// What happened, in one line.
-    pub(super) text: String,
-    /// Whether the function may have carried out the act all the same.
-    pub(super) may_have_acted: bool,
-}
-
-impl ActError {
-    /// Creates the error of an act that was not carried out.
-    pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
-        Self {
-            exit,
-            text: text.into(),
-            may_have_acted: false,
-        }
-    }
-
-    /// Adds to the error of a stack that was not found how to deploy one.
-    pub(super) fn with_how_to_deploy(self) -> Self {
-        let text = match self.exit {
-            Exit::CONFIGURATION => format!(
-                "{}; `lockstep init` writes what `sam deploy` needs to deploy one",
-                self.text
-            ),
-            _ => self.text,
-        };
-        Self { text, ..self }
-    }
-
-    /// Returns the error that ends a command with exit code 0 and no message, after the reader of its standard
-    /// output has gone.
-    pub(super) fn without_reader() -> Self {
-        Self::new(Exit::OK, "")
-    }
-}
-
 /// The payload of a function that failed
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-sync.html>).
 #[derive(Debug, Deserialize)]
@@ -93,12 +50,6 @@ struct FunctionError {
     error_type: String,
     #[serde(default)]
     error_message: String,
-}
-
-/// A stack, and the clock of the service that described it.
-pub(super) struct DescribedStack {
-    pub(super) stack: Stack,
-    pub(super) time: ServerTime,
 }
 
 impl Function {
@@ -111,8 +62,12 @@ impl Function {
         match &args.function {
             Some(name) => Ok(Self::named(&sdk, name)),
             None => {
-                let described = describe_stack(&sdk, &args.stack).await?;
-                Self::of_stack(&sdk, &described.stack, surface)
+                let described = describe_stack(&sdk, &args.stack, ", --function").await?;
+                let found = Self::of_stack(&sdk, &described.stack, surface);
+                found.map_err(|error| ActError {
+                    text: format!("{}, or a function by --function", error.text),
+                    ..error
+                })
             }
         }
     }
@@ -144,8 +99,7 @@ impl Function {
             None => {
                 let name = stack.stack_name().unwrap_or_default();
                 Err(configuration(&format!(
-                    "the stack {name} has no output {key}: give the name of a Lockstep stack by --stack, or a function \
-                     by --function"
+                    "the stack {name} has no output {key}: give the name of a Lockstep stack by --stack"
                 )))
             }
         }
@@ -178,9 +132,10 @@ impl Function {
             let response = call.await.map_err(|failure| {
                 let text = error_text(&failure);
                 // An error with a code means that Lambda refused the request before the function received it.
-                let has_seen = failure.code().is_none();
+                let code = failure.code().map(str::to_owned);
                 ActError {
-                    may_have_acted: has_seen,
+                    may_have_acted: code.is_none(),
+                    code,
                     ..unavailable(&format!("Lambda Invoke of {}: {text}", self.name))
                 }
             })?;
@@ -196,106 +151,6 @@ impl Function {
             attempts += 1;
         }
     }
-}
-
-/// Describes the stack that `args` name.
-///
-/// # Errors
-/// [`ActError`] if there is no such stack, or it cannot be described.
-pub(super) async fn describe_stack(
-    sdk: &SdkConfig,
-    args: &StackArgs,
-) -> Result<DescribedStack, ActError> {
-    let (client, time) = (
-        aws_sdk_cloudformation::Client::new(sdk),
-        ServerTime::default(),
-    );
-    let name = match (given(args.stack.as_deref()), given(args.table.as_deref())) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(table)) => {
-            let table = Table::of(table).map_err(|why| configuration(&why))?;
-            let checked = table.check_region(sdk);
-            checked.map_err(|why| configuration(&why))?;
-            stack_of_table(&client, table).await?
-        }
-        (None, None) => DEFAULT_STACK.to_owned(),
-    };
-    let call = client.describe_stacks().stack_name(&name).customize();
-    let described = call.interceptor(time.clone()).send().await;
-    let described = described.map_err(|failure| {
-        let call = format!("DescribeStacks of {name}");
-        cloudformation_error(&call, "--stack, --function", &failure)
-    })?;
-    let stack = described.stacks.unwrap_or_default().into_iter().next();
-    let stack =
-        stack.ok_or_else(|| configuration(&format!("there is no stack {name} (--stack)")))?;
-    Ok(DescribedStack { stack, time })
-}
-
-/// Returns the value of a flag or a variable; `None` if it is empty.
-fn given(value: Option<&str>) -> Option<&str> {
-    value.filter(|value| !value.is_empty())
-}
-
-/// Returns the name of the stack that created `table`.
-async fn stack_of_table(
-    client: &aws_sdk_cloudformation::Client,
-    table: Table<'_>,
-) -> Result<String, ActError> {
-    let name = table.name;
-    let call = client.describe_stack_resources().physical_resource_id(name);
-    let found = call.send().await.map_err(|failure| {
-        let call = format!("DescribeStackResources of the table {name}");
-        cloudformation_error(&call, "--table, --stack, --function", &failure)
-    })?;
-    let resource = found.stack_resources().first();
-    let account = resource
-        .and_then(|resource| resource.stack_id())
-        .and_then(|arn| arn.split(':').nth(4));
-    if let Some(account) = account {
-        let checked = table.check_account(account);
-        checked.map_err(|why| configuration(&why))?;
-    }
-    let stack = resource.and_then(|resource| resource.stack_name());
-    stack.map(str::to_owned).ok_or_else(|| {
-        configuration(&format!(
-            "no stack has the table {name} (--table, --stack, --function)"
-        ))
-    })
-}
-
-/// Converts a failed call to CloudFormation. CloudFormation returns ValidationError for a name that it does
-/// not know.
-fn cloudformation_error<E>(call: &str, flags: &str, failure: &SdkError<E>) -> ActError
-where
-    E: std::error::Error + ProvideErrorMetadata + 'static,
-{
-    let text = format!("CloudFormation {call}: {}", error_text(failure));
-    match failure.code() {
-        Some("ValidationError") => configuration(&format!("{text} ({flags})")),
-        _ => unavailable(&text),
-    }
-}
-
-/// Returns the value of an output of `stack`.
-pub(super) fn output_of<'a>(stack: &'a Stack, name: &str) -> Option<&'a str> {
-    let mut outputs = outputs(stack);
-    outputs
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| value)
-}
-
-/// Returns the outputs of `stack` by the names that the template gives them. In a stack of the CDK constructs
-/// the keys of the outputs differ, but the values are exported under the same names.
-pub(super) fn outputs(stack: &Stack) -> impl Iterator<Item = (&str, &str)> {
-    let stack_name = stack.stack_name().unwrap_or_default();
-    stack.outputs().iter().filter_map(move |output| {
-        let exported = output.export_name().and_then(|name| {
-            let name = name.strip_prefix(stack_name)?;
-            name.strip_prefix('-')
-        });
-        Some((exported.or(output.output_key())?, output.output_value()?))
-    })
 }
 
 /// Returns whether the error comes from Lambda and not from the function: the function crashed or timed out
@@ -336,6 +191,7 @@ fn function_error(payload: &[u8]) -> ActError {
     let unclear = [ErrorName::Unavailable, ErrorName::Contended];
     ActError {
         may_have_acted: unclear.into_iter().any(is) || has_died(payload),
+        code: Some(error.error_type.clone()),
         ..ActError::new(exit, text)
     }
 }
@@ -351,34 +207,6 @@ fn unavailable(text: &str) -> ActError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_smithy_types::DateTime;
-
-    #[test]
-    fn an_output_is_found_in_stacks_of_the_template_and_the_constructs() {
-        let output = |key: &str, export: Option<&str>, value: &str| {
-            let output = aws_sdk_cloudformation::types::Output::builder();
-            let output = output.output_key(key).output_value(value);
-            output.set_export_name(export.map(str::to_owned)).build()
-        };
-        let [view, other] = ["locks-ViewFunctionArn", "other-ReaperFunctionArn"].map(Some);
-        let stack = Stack::builder()
-            .stack_name("locks")
-            .creation_time(DateTime::from_secs(0))
-            .stack_status(aws_sdk_cloudformation::types::StackStatus::CreateComplete)
-            .outputs(output("RunRetentionDays", None, "14"))
-            .outputs(output("LockstepViewOutput1F", view, "view"))
-            .outputs(output("Other", other, "another stack's"))
-            .build();
-
-        for (name, value) in [
-            ("RunRetentionDays", Some("14")),
-            ("ViewFunctionArn", Some("view")),
-            ("ReaperFunctionArn", None),
-            ("LockstepViewOutput1F", None),
-        ] {
-            assert_eq!(output_of(&stack, name), value, "{name}");
-        }
-    }
 
     #[test]
     fn an_error_of_the_function_has_the_exit_code_of_its_name() {

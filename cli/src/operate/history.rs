@@ -1,7 +1,8 @@
 //! `lockstep history`: prints the runs that have ended, the acts of operators, and the starts without a
 //! permit.
 
-use super::function::{ActError, Function, Surface};
+use super::act_error::ActError;
+use super::function::{Function, Surface};
 use super::screen::Screen;
 use super::{HISTORY, entries_for_people, finish, print_rows, rows_of};
 use crate::args::operate::{HistoryArgs, RowFormat};

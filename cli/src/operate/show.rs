@@ -2,7 +2,8 @@
 //!
 //! The sentences on what will free a permit, and on what cannot be described, come from the function view.
 
-use super::function::{ActError, Function, Surface};
+use super::act_error::ActError;
+use super::function::{Function, Surface};
 use super::rows::{Column, Kind, as_table, seconds, shown};
 use super::screen::{Screen, tone, whole_seconds};
 use super::table::last_part;

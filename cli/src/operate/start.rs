@@ -3,8 +3,9 @@
 //! Before it starts anything, the command prints what it would start and the state of the lock, and asks for
 //! confirmation. A run that meets a holder does what its overlap policy says, and may be skipped.
 
+use super::act_error::ActError;
 use super::change::audited;
-use super::function::{ActError, Function, Surface};
+use super::function::{Function, Surface};
 use super::rows::shown;
 use super::screen::Screen;
 use super::{finish, print};

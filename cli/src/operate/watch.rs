@@ -1,6 +1,7 @@
 //! Prints a text repeatedly, until the command is interrupted.
 
-use super::function::{ActError, Function};
+use super::act_error::ActError;
+use super::function::Function;
 use super::screen::Screen;
 use super::{LOCKS, Rows, new_locks, print, rows, rows_of};
 use crate::exit::Exit;

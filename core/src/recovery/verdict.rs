@@ -221,10 +221,14 @@ impl Evidence {
         own || !super::evidence::at_work(&self.work).is_empty()
     }
 
-    /// Returns whether DescribeExecution failed for the holder's execution, and may succeed soon.
+    /// Returns whether the holder may have ended although nothing shows that: DescribeExecution failed for its
+    /// execution, and may succeed soon; or the execution has ended, and its work could not be read.
     #[must_use]
-    pub const fn is_unanswered(&self) -> bool {
-        matches!(self.execution, ExecutionObservation::Unanswered(_))
+    pub fn is_unanswered(&self) -> bool {
+        let has_ended = matches!(&self.execution, ExecutionObservation::Seen(_))
+            && !self.execution.is_running();
+        let is_hidden = matches!(self.work, WorkObservation::Hidden(_));
+        matches!(self.execution, ExecutionObservation::Unanswered(_)) || has_ended && is_hidden
     }
 
     /// Returns why the call for the execution, the task or the work of the holder failed; `None` if all

@@ -209,7 +209,7 @@ export class Lockstep extends Construct {
       this.reaperFunction, this.operateFunction, this.viewFunction];
     return [
       this.statements.invoke(...invoked),
-      ...this.statements.diagnose(all, this.recoveryDeadLetters, this.dashboard.ref),
+      ...this.statements.diagnose(all, this.rules(), this.recoveryDeadLetters, this.dashboard.ref),
       ...this.statements.diagnoseSetup(this.exclusiveRun.stateMachineArn, this.mailTopic),
     ];
   }
@@ -313,6 +313,11 @@ export class Lockstep extends Construct {
     ];
   }
 
+  /** Returns the rules of this Lockstep, which `lockstep doctor` checks. */
+  private rules(): events.Rule[] {
+    return this.node.findAll().filter((one): one is events.Rule => one instanceof events.Rule);
+  }
+
   private containerStatements(lockPrefix?: string): iam.PolicyStatement[] {
     const items = this.statements.container(this.table, this.eventBus, this.holders(), lockPrefix);
     return this.props.key ? [...items, this.statements.useKey(this.props.key, 'dynamodb')] : items;
@@ -351,7 +356,9 @@ export class Lockstep extends Construct {
     for (const [name, value] of Object.entries(exported)) {
       new CfnOutput(this, `${name}Output`, { value, exportName: `${this.prefix}-${name}` });
     }
-    // The lockstep command finds the version by this key.
+    // The lockstep command finds these by their keys.
+    const rules = this.rules().map((one) => one.ruleArn).join(',');
+    new CfnOutput(this, 'RulesOutput', { value: rules }).overrideLogicalId('RuleArns');
     new CfnOutput(this, 'VersionOutput', { value: VERSION }).overrideLogicalId('LockstepVersion');
   }
 }

@@ -134,11 +134,12 @@ export class Statements {
     return [allow(['states:DescribeStateMachine'], [exclusiveRunArn]), allow(['logs:DescribeResourcePolicies'], ['*']), ...mails];
   }
 
-  /** Allows `lockstep` to find the functions, and `lockstep doctor` to check the functions, the queue and the dashboard. */
-  diagnose(functions: lambda.IFunction[], deadLetters: sqs.IQueue, dashboardName: string): iam.PolicyStatement[] {
+  /** Allows `lockstep` to find the functions, and `lockstep doctor` to check the functions, the rules, the queue and the dashboard. */
+  diagnose(functions: lambda.IFunction[], rules: events.Rule[], deadLetters: sqs.IQueue, dashboardName: string): iam.PolicyStatement[] {
     return [
       allow(['cloudformation:DescribeStacks', 'cloudformation:DescribeStackResources'], [this.arn('cloudformation', 'stack', `${this.stack.stackName}/*`)]),
-      allow(['lambda:GetFunctionConfiguration'], functions.map((one) => one.functionArn)),
+      allow(['lambda:GetFunctionConcurrency', 'lambda:GetFunctionConfiguration'], functions.map((one) => one.functionArn)),
+      allow(['events:DescribeRule'], rules.map((one) => one.ruleArn)),
       allow(['sqs:GetQueueAttributes'], [deadLetters.queueArn]),
       allow(['cloudwatch:GetDashboard'], [this.stack.formatArn({ service: 'cloudwatch', region: '', resource: 'dashboard', resourceName: dashboardName })]),
     ];

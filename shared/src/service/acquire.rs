@@ -25,7 +25,7 @@ mod report;
 mod resume;
 
 use self::answer::{held, refused};
-use self::checks::{Checked, run_in_flight};
+use self::checks::Checked;
 use super::{DECISION_END, Deps, EFFECTS_END, Ports};
 use crate::clock::{CallTime, OutOfTime, within};
 use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
@@ -76,7 +76,9 @@ pub async fn run<P: Ports>(
     let (result, checked) = call.time.until(DECISION_END, call.decide()).await??;
     // Step Functions retries this error. By then DescribeExecution shows whether the earlier attempt has
     // ended.
-    if let (Err(ProtocolError::Refused(_)), Some(holder)) = (&result, checked.unsettled) {
+    if let (Err(ProtocolError::Refused(refusal)), Some(holder)) = (&result, checked.unsettled)
+        && !leads_to_queue(&request, refusal)
+    {
         // The answer `skipped` or `duplicate` would end a caller's retry without a run.
         return Err(Error::earlier_attempt_in_doubt(lock, &holder));
     }
@@ -114,23 +116,22 @@ impl<P: Ports> Call<'_, P> {
     /// is no answer any more.
     async fn decide(&self) -> Result<(Result<Done, ProtocolError>, Checked), OutOfTime> {
         let mut result = self.execute().await;
-        let mut checked = self.check_holders(&result).await;
-        // A caller that is in the queue needs no second decision: a hand-over to it ends its waiting state.
-        if self.request.acquire.task_token.is_some() && result.is_ok() || !checked.may_differ() {
-            return Ok((result, checked));
-        }
-        result = self.time.until(DECISION_END, self.execute()).await?;
-        // A run that lost its permit under `yield`, perhaps during these checks, keeps its run key until its
-        // end is known.
-        if let Some(run) = run_in_flight(&result).cloned() {
-            let before = checked.unsettled.take();
-            checked.changed = false;
-            let pauses = checked.pauses;
-            self.settle_in_time(&run, &mut checked).await;
-            if checked.changed || checked.pauses > pauses {
-                result = self.time.until(DECISION_END, self.execute()).await?;
+        let mut checked = Checked::default();
+        // A holder may be in the way only at the second decision: it got its turn by these checks, or has lost
+        // its permit under `yield` and keeps its run key until its end is known.
+        for _ in 0..2 {
+            let more = self.check_holders(&result, &checked).await;
+            let differs = more.may_differ(&checked);
+            checked = Checked {
+                freed: more.freed.or(checked.freed),
+                unsettled: more.unsettled.or(checked.unsettled),
+                ..more
+            };
+            // A caller that is in the queue needs no second decision: a hand-over to it ends its waiting state.
+            if self.request.acquire.task_token.is_some() && result.is_ok() || !differs {
+                break;
             }
-            checked.unsettled = checked.unsettled.or(before);
+            result = self.time.until(DECISION_END, self.execute()).await?;
         }
         Ok((result, checked))
     }
@@ -175,6 +176,15 @@ impl<P: Ports> Call<'_, P> {
         }
         Ok(())
     }
+}
+
+/// Returns whether the workflow of the caller goes on to wait in the queue after this refusal.
+fn leads_to_queue(request: &CheckedAcquire, refusal: &Refusal) -> bool {
+    request.may_wait
+        && matches!(
+            refusal,
+            Refusal::Held { .. } | Refusal::PermitsMismatch { .. }
+        )
 }
 
 /// Splits off the holders to be stopped, which need evidence first, from the effects that need none.

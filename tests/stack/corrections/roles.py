@@ -10,9 +10,12 @@ AWS: the resource of FilterLogEvents is the log streams of the log group, and th
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatchlogs.html
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
 ministack 1.5.33: the resource of FilterLogEvents is the log group itself, and GetDashboard has none.
-AWS: the resource of ListTargetsByRule is the rule.
+AWS: the resource of DescribeRule and ListTargetsByRule is the rule, whose ARN names its bus unless that is the default one.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoneventbridge.html
-ministack 1.5.33: ListTargetsByRule has no resource.
+ministack 1.5.33: ListTargetsByRule has no resource, and that of DescribeRule names the default bus.
+AWS: a GET of the concurrency of a function is GetFunctionConcurrency.
+  https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConcurrency.html
+ministack 1.5.33: takes it for PutFunctionConcurrency.
 AWS: the resource of DescribeStackResources is the stack.
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html
 ministack 1.5.33: a DescribeStackResources with the id of a resource in place of the stack has no resource.
@@ -33,6 +36,7 @@ from .stack_resources import stack_of
 
 _stock_resource = iam_actions.extract_resource_arn
 _stock_context = iam_actions.request_tag_context
+_stock_lambda_action = iam_actions._lambda_action
 
 
 def _request(body):
@@ -64,16 +68,21 @@ def _extract_resource_arn(service, method, path, headers, body, query_params, re
         data = _request(body)
         group = data.get("logGroupName") or str(data.get("logGroupIdentifier")).rpartition(":log-group:")[2]
         return f"arn:aws:logs:{region}:{account_id}:log-group:{group}:log-stream:"
-    if service == "events" and action == "ListTargetsByRule":
+    if service == "events" and action in ("DescribeRule", "ListTargetsByRule"):
         data = _request(body)
         bus = str(data.get("EventBusName") or "default").rpartition("/")[2]
-        rule = data.get("Rule", "")
+        rule = data.get("Rule") or data.get("Name", "")
         return f"arn:aws:events:{region}:{account_id}:rule/{rule if bus == 'default' else f'{bus}/{rule}'}"
     if service == "monitoring" and (dashboard := iam_actions._param(body, query_params, "DashboardName")):
         return f"arn:aws:cloudwatch::{account_id}:dashboard/{dashboard}"
     if service == "cloudformation" and (resource := iam_actions._param(body, query_params, "PhysicalResourceId")):
         return f"arn:aws:cloudformation:{region}:{account_id}:stack/{stack_of(resource)}/*"
     return _stock_resource(service, method, path, headers, body, query_params, region, account_id)
+
+
+def _lambda_action(method, path):
+    action = _stock_lambda_action(method, path)
+    return "GetFunctionConcurrency" if (method, action) == ("GET", "PutFunctionConcurrency") else action
 
 
 def _leading_keys(request):
@@ -99,4 +108,5 @@ def _request_tag_context(service, iam_action, body, params):
 
 def apply():
     iam_actions.extract_resource_arn = _extract_resource_arn
+    iam_actions._lambda_action = _lambda_action
     iam_actions.request_tag_context = _request_tag_context

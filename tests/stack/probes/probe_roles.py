@@ -44,3 +44,21 @@ class States(Probe):
         call = [["stepfunctions", "send_task_success", {"taskToken": unique(), "output": "1"}]]
         self.assertEqual([DENIED], calls_as(role_that_may((["states:StopExecution"], "*")), call))
         self.assertEqual(["InvalidToken"], calls_as(role_that_may((["states:SendTaskSuccess"], "*")), call))
+
+
+class Doctor(Probe):
+    def test_rule_is_the_resource(self):
+        mine, other = unique(), unique()
+        for name in (mine, other):
+            client("events").put_rule(Name=name, ScheduleExpression="rate(1 day)", State="DISABLED")
+        role_arn = role_that_may((["events:DescribeRule"], ARN.format("events", f"rule/{mine}")))
+        self.assertEqual(["allowed", DENIED], calls_as(role_arn, [["events", "describe_rule", {"Name": name}] for name in (mine, other)]))
+        for name in (mine, other):
+            client("events").delete_rule(Name=name)
+
+    def test_concurrency_is_read_and_set_by_two_rights(self):
+        name = unique()
+        role_arn = role_that_may((["lambda:GetFunctionConcurrency"], ARN.format("lambda", f"function:{name}")))
+        calls = [["lambda", "get_function_concurrency", {"FunctionName": name}],
+                 ["lambda", "put_function_concurrency", {"FunctionName": name, "ReservedConcurrentExecutions": 1}]]
+        self.assertEqual(["ResourceNotFoundException", DENIED], calls_as(role_arn, calls))

@@ -1,8 +1,26 @@
 //! The result of one check, and its text.
 
+use super::super::act_error::ActError;
+use super::super::call_error::error_text;
 use super::super::screen::{Screen, Tone};
+use aws_sdk_cloudformation::error::{ProvideErrorMetadata, SdkError};
 use serde::Serialize;
 use std::borrow::Cow;
+
+/// What to do about a resource of the stack that is not there
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/drift-aware-change-sets.html>).
+const GONE: &str = "deploy again by a change set with --deployment-mode REVERT_DRIFT: somebody has deleted it, and sam \
+                    deploy makes only what has changed";
+
+/// The errors by which a service says that there is no such resource: Lambda, EventBridge, CloudWatch Logs and
+/// DynamoDB have the first one, Step Functions, SNS and SQS one each.
+const NOT_THERE: [&str; 5] = [
+    "ResourceNotFoundException",
+    "StateMachineDoesNotExist",
+    "NotFound",
+    "QueueDoesNotExist",
+    "AWS.SimpleQueueService.NonExistentQueue",
+];
 
 /// The result of one check.
 #[derive(Debug, Serialize)]
@@ -58,11 +76,67 @@ impl Check {
 
     /// Returns a check that could not be made because of `error`.
     pub(super) fn unknown(name: impl Into<Cow<'static, str>>, error: impl Into<String>) -> Self {
+        let advice = "check the permissions of your role, and the connection to AWS";
+        Self::unmade(name, error, advice)
+    }
+
+    /// Returns a check that could not be made, with what to do about it.
+    pub(super) fn unmade(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        advice: &'static str,
+    ) -> Self {
         Self {
             name: name.into(),
             status: Status::Unknown,
-            found: error.into(),
-            advice: Some("check the permissions of your role, and the connection to AWS".into()),
+            found: found.into(),
+            advice: Some(advice.into()),
+        }
+    }
+
+    /// Returns a check that could not be made because the template of the stack is older than the check.
+    pub(super) fn without_output(name: impl Into<Cow<'static, str>>, output: &str) -> Self {
+        Self::unmade(
+            name,
+            format!("the stack has no output {output}"),
+            "deploy the stack again, with the template of the version of this command",
+        )
+    }
+
+    /// Returns the check of a resource that `call` could not read. It failed if there is no such resource.
+    pub(super) fn unread<E>(
+        name: impl Into<Cow<'static, str>>,
+        call: &str,
+        failure: &SdkError<E>,
+    ) -> Self
+    where
+        E: std::error::Error + ProvideErrorMetadata + 'static,
+    {
+        let found = format!("{call}: {}", error_text(failure));
+        match failure.code() {
+            Some(code) if NOT_THERE.contains(&code) => Self::failed(name, found, GONE),
+            _ => Self::unknown(name, found),
+        }
+    }
+
+    /// Returns the check for which view gave no answer.
+    pub(super) fn unanswered(name: impl Into<Cow<'static, str>>, error: ActError) -> Self {
+        // The functions write into their error what DynamoDB said.
+        let is_gone = error.text.contains(NOT_THERE[0]);
+        match error.code.as_deref() {
+            _ if is_gone => Self::failed(name, error.text, GONE),
+            Some("Runtime.InvalidEntrypoint") => Self::failed(
+                name,
+                error.text,
+                "the function does not start: build it for the processor that the parameter Architecture names, and \
+                 deploy again",
+            ),
+            Some(code) if code.starts_with("Runtime.") => Self::failed(
+                name,
+                error.text,
+                "the function crashes: see its log, and deploy again",
+            ),
+            _ => Self::unknown(name, error.text),
         }
     }
 
@@ -88,6 +162,34 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_gone_or_crashes_is_no_matter_of_permissions() {
+        for (code, text, status) in [
+            (
+                Some("ResourceNotFoundException"),
+                "ResourceNotFoundException: Function not found",
+                Status::Failed,
+            ),
+            (
+                Some("Lockstep.Unavailable"),
+                "Lockstep.Unavailable: GetItem: ResourceNotFoundException",
+                Status::Failed,
+            ),
+            (Some("Runtime.InvalidEntrypoint"), "", Status::Failed),
+            (Some("Runtime.ExitError"), "", Status::Failed),
+            (Some("AccessDeniedException"), "", Status::Unknown),
+            (None, "request has timed out", Status::Unknown),
+        ] {
+            let error = ActError {
+                code: code.map(str::to_owned),
+                ..ActError::new(crate::exit::Exit::UNAVAILABLE, text)
+            };
+            let check = Check::unanswered("versions", error);
+            assert_eq!(check.status, status, "{code:?}");
+            assert_eq!(check.found, text);
+        }
+    }
 
     #[test]
     fn a_check_that_failed_says_what_to_do() {

@@ -4,8 +4,9 @@
 //! The checks read the locks through view. If view cannot be invoked or cannot read the table, the result is
 //! one check that could not be made.
 
+use super::super::act_error::ActError;
 use super::super::all;
-use super::super::function::{ActError, Function, Surface};
+use super::super::function::{Function, Surface};
 use super::super::waits;
 use super::check::Check;
 use aws_config::SdkConfig;
@@ -47,7 +48,7 @@ pub(super) fn check_locks(listed: Result<Listed, ActError>) -> Vec<Check> {
             without_permit(&shown),
             circular(&shown),
         ],
-        Err(error) => vec![Check::unknown("locks", error.text)],
+        Err(error) => vec![Check::unanswered("locks", error)],
     }
 }
 

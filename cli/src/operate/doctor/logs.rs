@@ -1,8 +1,7 @@
 //! The logs that the stack relies on: the log of events, which alarms and histories are made of, and the log
 //! of exclusive-run's errors.
 
-use super::super::call_error::error_text;
-use super::super::function::output_of;
+use super::super::stack::output_of;
 use super::check::Check;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
@@ -14,21 +13,18 @@ use serde_json::Value;
 /// Describes exclusive-run, for its logging and the version of its definition.
 ///
 /// # Errors
-/// Why it could not be described, in one line.
+/// The check of its `name`, if it could not be described.
 pub(super) async fn describe_exclusive_run(
     sdk: &SdkConfig,
     stack: &Stack,
-) -> Result<DescribeStateMachineOutput, String> {
-    let name = "ExclusiveRunStateMachineArn";
-    let arn = output_of(stack, name).ok_or_else(|| format!("the stack has no output {name}"))?;
+    name: &'static str,
+) -> Result<DescribeStateMachineOutput, Check> {
+    let output = "ExclusiveRunStateMachineArn";
+    let arn = output_of(stack, output).ok_or_else(|| Check::without_output(name, output))?;
     let call = aws_sdk_sfn::Client::new(sdk).describe_state_machine();
     let described = call.state_machine_arn(arn).send().await;
-    described.map_err(|failure| {
-        format!(
-            "Step Functions DescribeStateMachine of {arn}: {}",
-            error_text(&failure)
-        )
-    })
+    let call = format!("Step Functions DescribeStateMachine of {arn}");
+    described.map_err(|failure| Check::unread(name, &call, &failure))
 }
 
 /// Checks that Step Functions writes the errors of exclusive-run to a log group.
@@ -53,7 +49,7 @@ pub(super) fn check_log_of_errors(config: Option<&LoggingConfiguration>) -> Chec
 pub(super) async fn check_log_of_events(sdk: &SdkConfig, stack: &Stack) -> Check {
     let name = "log of events";
     let Some(group) = output_of(stack, "EventLogGroupName") else {
-        return Check::unknown(name, "the stack has no output EventLogGroupName");
+        return Check::without_output(name, "EventLogGroupName");
     };
     let place: Vec<_> = stack
         .stack_id()
@@ -69,11 +65,8 @@ pub(super) async fn check_log_of_events(sdk: &SdkConfig, stack: &Stack) -> Check
     let found = match call.send().await {
         Ok(found) => found,
         Err(failure) => {
-            let failure = error_text(&failure);
-            return Check::unknown(
-                name,
-                format!("CloudWatch Logs DescribeResourcePolicies: {failure}"),
-            );
+            let call = format!("CloudWatch Logs DescribeResourcePolicies of {group}");
+            return Check::unread(name, &call, &failure);
         }
     };
     let documents = found.resource_policies().iter();

@@ -1,7 +1,6 @@
 //! The mails of the stack: whether those who are to get them have confirmed their subscriptions.
 
-use super::super::call_error::error_text;
-use super::super::function::output_of;
+use super::super::stack::output_of;
 use super::check::Check;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::types::Stack;
@@ -18,10 +17,10 @@ pub(super) async fn check_mails(sdk: &SdkConfig, stack: &Stack) -> Check {
     let found = match call.topic_arn(topic).send().await {
         Ok(found) => found,
         Err(failure) => {
-            let failure = error_text(&failure);
-            return Check::unknown(
+            return Check::unread(
                 name,
-                format!("SNS GetTopicAttributes of {topic}: {failure}"),
+                &format!("SNS GetTopicAttributes of {topic}"),
+                &failure,
             );
         }
     };

@@ -1,6 +1,7 @@
 //! The parameters of the stack: what exclusive-run may start, and whether the ARNs are those of the stack's
 //! own partition, Region and account.
 
+use super::super::stack::parameter_of;
 use super::check::Check;
 use aws_sdk_cloudformation::types::Stack;
 use serde_json::Value;
@@ -13,12 +14,9 @@ const STARTS: [&str; 3] = ["TaskDefinitionArns", "GuardedWorkflowArns", "Workflo
 pub(super) struct Parameters<'a>(pub(super) &'a Stack);
 
 impl<'a> Parameters<'a> {
-    /// Returns the value of a parameter; `None` if the stack has no such parameter, as one of the CDK
-    /// constructs, which grant by their props.
+    /// Returns the value of a parameter; `None` if the stack has no such parameter.
     pub(super) fn get(self, name: &str) -> Option<&'a str> {
-        let mut all = self.0.parameters().iter();
-        let found = all.find(|parameter| parameter.parameter_key() == Some(name))?;
-        found.resolved_value().or(found.parameter_value())
+        parameter_of(self.0, name)
     }
 
     /// Returns the entries of a parameter that is a list.

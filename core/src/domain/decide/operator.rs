@@ -182,7 +182,12 @@ pub(super) fn forget(
 /// that repeats an earlier start. The history is of a record, so a lock without one gets it.
 pub(super) fn note_start(seen: &Snapshot, audit: &AuditNote, now: Timestamp) -> Transition {
     let record = seen.record.clone();
-    let record = record.unwrap_or_else(|| seen.new_record(Permits::ONE));
+    let record = record.unwrap_or_else(|| {
+        let mut new = seen.new_record(Permits::ONE);
+        // The sweep ends its pause.
+        new.due_if_idle();
+        new
+    });
     let noted = Transition::to(record, Outcome::Done);
     ordered(noted, ActKind::Started, audit, now)
 }

@@ -56,6 +56,10 @@ pub(super) fn decide(
             why,
         }),
         (Some(why), StalePolicy::Yield) => Ok(yielded(seen, record, renew, &next, why, now)),
+        // The permit of a holder that is ending is free once its work has stopped.
+        (Some(_), StalePolicy::Hold) if next.exit.ending.is_some() => {
+            Ok(renewed(record, renew, next))
+        }
         (Some(why), StalePolicy::Hold) => Ok(frozen(record, renew, next, why, now)),
     }
 }

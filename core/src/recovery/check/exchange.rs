@@ -28,7 +28,7 @@ pub enum Inspection {
     /// The holder keeps its permit. Its execution is shown as ended, and the lease was renewed since: by
     /// a heartbeat that was sent before the end, or by a redrive that the description does not show yet.
     Renewed,
-    /// The holder keeps its permit. DescribeExecution gave no answer, and may give one soon.
+    /// The holder keeps its permit, and may have ended: [`Evidence::is_unanswered`](crate::recovery::Evidence::is_unanswered).
     Unanswered,
     /// The holder keeps its permit.
     Held,

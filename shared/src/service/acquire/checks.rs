@@ -48,17 +48,25 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Returns whether the request may be decided otherwise now: something has changed, or holders may have
-    /// released their permits meanwhile.
-    pub(super) const fn may_differ(&self) -> bool {
-        self.changed || self.timed_out || self.pauses > 0
+    /// Returns whether the request may be decided otherwise than before the checks: something has changed, or
+    /// holders may have released their permits meanwhile. `before` is what there was before the checks.
+    pub(super) const fn may_differ(&self, before: &Self) -> bool {
+        self.changed || self.timed_out || self.pauses > before.pauses
     }
 }
 
 impl<P: Ports> Call<'_, P> {
-    /// Checks holders in the way that may be dead or ending, until [`CHECKS_END`].
-    pub(super) async fn check_holders(&self, result: &Result<Done, ProtocolError>) -> Checked {
-        let mut checked = Checked::default();
+    /// Checks holders in the way that may be dead or ending, until [`CHECKS_END`]. `before` is what the checks of
+    /// the call have changed before.
+    pub(super) async fn check_holders(
+        &self,
+        result: &Result<Done, ProtocolError>,
+        before: &Checked,
+    ) -> Checked {
+        let mut checked = Checked {
+            pauses: before.pauses,
+            ..Checked::default()
+        };
         let checks = async {
             self.check_each(result, &mut checked).await;
             if !checked.changed && self.is_kept_out_of_queue(result) {
@@ -106,13 +114,16 @@ impl<P: Ports> Call<'_, P> {
         // The event of the end of an attempt, and its description, may come some moments after the caller's
         // retry. Without the repeated checks the earlier attempt would cause the retry to be skipped, and no
         // run would follow.
-        for check in 0..=RECHECKS {
+        loop {
             // This stays if the check gets no response in time.
             let attempt = suspects.iter().find(|(_, lease)| self.retries(lease));
             checked.unsettled = attempt.map(|(holder, _)| holder.clone());
-            self.pause_before(check, checked).await;
+            let begin = self.deps.now();
             suspects = self.check_once(suspects, checked).await;
-            if checked.changed || suspects.is_empty() {
+            if result.is_ok() || checked.changed || suspects.is_empty() {
+                return;
+            }
+            if !self.pause(begin, checked).await {
                 return;
             }
         }
@@ -147,7 +158,7 @@ impl<P: Ports> Call<'_, P> {
     /// is enough for this caller:
     ///
     /// - first at most [`ATTEMPTS_MAX`] that may be earlier attempts at its own run, the longest silent first,
-    /// - then others, up to [`CHECKS_MAX`] in all. Calls in different seconds begin at different ones, because
+    /// - then at least one other, and up to [`CHECKS_MAX`] in all. Calls in different seconds begin at different ones, because
     ///   live ones whose heartbeats are far apart are worth a check too.
     fn suspects<'h>(&self, holders: &'h [(HolderId, Lease)]) -> Vec<&'h (HolderId, Lease)> {
         let now = self.deps.now();
@@ -159,7 +170,7 @@ impl<P: Ports> Call<'_, P> {
         suspects.sort_by_key(|(_, lease)| lease.last_sign_of_life());
         suspects.truncate(ATTEMPTS_MAX);
         rotate(&mut others, now.millis() / 1000);
-        others.truncate(CHECKS_MAX.saturating_sub(suspects.len()));
+        others.truncate(CHECKS_MAX.saturating_sub(suspects.len()).max(1));
         suspects.extend(others);
         suspects
     }
@@ -170,7 +181,8 @@ impl<P: Ports> Call<'_, P> {
         self.request.wait_for_ending && self.request.acquire.terms.may_be_retry_of(lease)
     }
 
-    /// Checks each suspect, until one is freed. Returns the earlier attempts of the caller that still run.
+    /// Checks each suspect. After one is freed, checks only those that may be earlier attempts of the caller.
+    /// Returns the earlier attempts that still run.
     async fn check_once<'h>(
         &self,
         suspects: Vec<&'h (HolderId, Lease)>,
@@ -179,15 +191,14 @@ impl<P: Ports> Call<'_, P> {
         let mut running: Vec<&(HolderId, Lease)> = Vec::new();
         let mut doubted = None;
         for suspect @ (holder, lease) in suspects {
+            // The request is executed again, and the sweep checks the others.
+            if checked.freed.is_some() && !self.retries(lease) {
+                continue;
+            }
             match self.check(holder, lease).await {
-                // The request is executed again, and the sweep checks the others.
                 Some(Inspection::Freed(_)) => {
                     checked.freed = Some(holder.clone());
                     checked.changed = true;
-                    // The permit may go to a waiter, and the earlier attempt, which was checked first, may
-                    // still have ended.
-                    checked.unsettled = running.first().map(|(holder, _)| holder.clone());
-                    return running;
                 }
                 Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
                     checked.changed |= lease.exit.ending.is_none()
@@ -202,16 +213,24 @@ impl<P: Ports> Call<'_, P> {
                 Some(Inspection::Held | Inspection::Renewed | Inspection::Unanswered) | None => {}
             }
         }
-        checked.unsettled = doubted;
+        // After a change there is no further look at an earlier attempt, and the freed permit may go to a waiter.
+        let attempt = running.first().filter(|_| checked.changed);
+        let attempt = attempt.map(|(holder, _)| holder.clone());
+        checked.unsettled = doubted.or(attempt);
         running
     }
 
-    /// Pauses before each check but the first.
-    async fn pause_before(&self, check: usize, checked: &mut Checked) {
-        if check > 0 {
-            self.deps.clock().sleep(RECHECK_AFTER).await;
-            checked.pauses += 1;
+    /// Pauses before another round of checks, where the one before began at `begin`. Returns `false` if the call
+    /// has paused often enough, or if the time is too short for another round.
+    async fn pause(&self, begin: Timestamp, checked: &mut Checked) -> bool {
+        let round = self.deps.now().millis_since(begin);
+        let round = RECHECK_AFTER + Duration::from_millis(round);
+        if checked.pauses == RECHECKS || self.time.age() + round > CHECKS_END {
+            return false;
         }
+        self.deps.clock().sleep(RECHECK_AFTER).await;
+        checked.pauses += 1;
+        true
     }
 
     /// Returns the holder of the run key with its lease, which the refusal does not have and which takes a
@@ -235,14 +254,6 @@ impl<P: Ports> Call<'_, P> {
         holder.into_iter().collect()
     }
 
-    /// Settles a run until [`CHECKS_END`], after the checks that the call has made before.
-    pub(super) async fn settle_in_time(&self, run: &Run, checked: &mut Checked) {
-        let settled = self.settle(run, checked);
-        if self.time.until(CHECKS_END, settled).await.is_err() {
-            self.doubt(run, checked);
-        }
-    }
-
     /// Notes that `run` may have ended, if the caller is a retry.
     fn doubt(&self, run: &Run, checked: &mut Checked) {
         let retried = self.request.wait_for_ending;
@@ -254,9 +265,10 @@ impl<P: Ports> Call<'_, P> {
     /// a run.
     async fn settle(&self, run: &Run, checked: &mut Checked) {
         let lock = &self.request.lock;
-        let rechecks = RECHECKS.saturating_sub(checked.pauses);
-        for check in 0..=rechecks {
-            self.pause_before(check, checked).await;
+        loop {
+            // This stays if the evidence gets no response in time.
+            self.doubt(run, checked);
+            let begin = self.deps.now();
             let settled = self.deps.recovery().settle(lock, run).await;
             if let Err(error) = &settled {
                 tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
@@ -268,7 +280,7 @@ impl<P: Ports> Call<'_, P> {
                 Ok(Settled::Recorded | Settled::Not) => checked.unsettled = None,
             }
             let is_known = matches!(settled, Ok(Settled::Recorded | Settled::Ending));
-            if is_known || !self.request.wait_for_ending {
+            if is_known || !self.request.wait_for_ending || !self.pause(begin, checked).await {
                 return;
             }
         }
