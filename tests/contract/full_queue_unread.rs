@@ -23,6 +23,6 @@ async fn a_run_takes_the_place_that_its_own_call_has_freed() {
         let queue = functions.record("nightly").await.unwrap().queue;
         let is_free = !queue.contains_key(&id("b"));
         let status = status_of(&answer);
-        assert_eq!(is_free, status == "queued", "second {second}: {status}");
+        assert_eq!((is_free, status), (true, "queued"), "second {second}");
     }
 }

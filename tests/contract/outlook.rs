@@ -21,7 +21,7 @@ use case::{Case, after, cases};
 use lockstep::contract::{EventKind, parse_time};
 use lockstep::domain::{Mode, Seconds, Timestamp};
 use lockstep_tests::seeds::check;
-use proptest::prelude::prop_assert_eq;
+use proptest::prelude::{prop_assert, prop_assert_eq};
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -123,6 +123,7 @@ fn show_predicts_what_a_check_does_to_a_holder() {
         *counts.borrow_mut().entry(action.to_owned()).or_default() += 1;
         prop_assert_eq!(action, wait(checked(&case, now)), "now: {:?}", next);
         if let Some((action, from, by)) = &next {
+            prop_assert!(from <= by, "{} from {:?} by {:?}", action, from, by);
             // The sweeps may have to do something before `action`. Where one does nothing, a check at its time
             // does nothing either: the holder has exceeded a limit since, which the lock does not enforce.
             let (found, last) = wait(swept(&case, [now, *from, *by]));

@@ -3,9 +3,15 @@
 //! The answer `skipped` or `duplicate` ends the caller's retry without a run. So the earlier attempt is looked for behind
 //! other holders, checked again for some seconds, and in doubt answered with an error that the caller retries.
 
+mod behind_siblings;
 mod behind_three;
+mod dead_at_its_turn;
 mod forgotten;
+mod freed_sibling;
 mod hidden;
+mod hidden_work;
+mod many_siblings;
+mod newly_ending;
 mod of_yielded;
 mod second_answer_lost;
 mod siblings;
@@ -15,3 +21,13 @@ mod unread_record;
 mod yielded_process;
 mod yields_and_lags;
 mod yields_meanwhile;
+
+use crate::functions::Answer;
+use crate::scene::status_of;
+
+/// Returns whether the caller's retry still comes to a run: it has the permit, is tried again, or waits for the end of a
+/// holder.
+fn comes_to_a_run(answer: &Answer) -> bool {
+    let is_ending = answer.as_ref().is_ok_and(|answer| answer["ending"] == true);
+    is_ending || ["granted", "Lockstep.Unavailable"].contains(&status_of(answer))
+}

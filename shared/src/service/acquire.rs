@@ -31,7 +31,7 @@ use crate::clock::{CallTime, OutOfTime, within};
 use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
 use crate::error::Error;
 use crate::executions::Executions;
-use lockstep_core::domain::{Effect, HolderId, Lease, TaskToken};
+use lockstep_core::domain::{Effect, HolderId, Lease, Refusal, TaskToken};
 use lockstep_core::protocol::{Done, ProtocolError};
 use serde_json::Value;
 use std::time::Duration;

@@ -62,7 +62,7 @@ async fn show_announces_no_freeze_for_a_holder_that_is_hidden() {
     }
 
     let frees = shown["frees"].as_str().unwrap();
-    let says_so = frees.contains("the next sweep freezes the lock");
+    let says_so = frees.contains("within two minutes");
     let is_frozen = matches!(mode(&functions).await, Mode::Frozen { .. });
     assert_eq!(says_so, is_frozen, "{frees}");
 }

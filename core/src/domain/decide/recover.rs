@@ -84,9 +84,7 @@ pub(super) fn freeze(seen: &Snapshot, freeze: &Freeze, now: Timestamp) -> Transi
         .as_ref()
         .and_then(|r| r.lease(&freeze.holder, freeze.token));
     let unread = |lease: &Lease| now >= lease.freezes_without_evidence_at();
-    let is_stale =
-        |lease: &Lease| lease.staleness(now).is_some() && lease.exit.ending.is_none();
-    let stale = lease.filter(|lease| is_stale(lease) || unread(lease));
+    let stale = lease.filter(|lease| lease.staleness(now).is_some() || unread(lease));
     let (Some(record), Some(lease)) = (&seen.record, stale) else {
         return Transition::unchanged(Outcome::Unchanged);
     };

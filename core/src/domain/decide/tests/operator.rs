@@ -3,7 +3,7 @@
 use super::scene::{OPERATOR, Scene, answer, at, audit_note, eviction_of, held, holder, id};
 use crate::domain::{
     ActKind, Command, Dismissal, DropWaiter, Effect, Ending, EndingCause, ExitStep, FencingToken,
-    Mark, Mode, Opening, Outcome, RecoveryBasis, Refusal, Restart, RunOutcome, Seconds,
+    Mark, Mode, Opening, Outcome, RecoveryBasis, Refusal, Restart, RunOutcome, Seconds, Snapshot,
     StalePolicy, WhenFull, decide,
 };
 use crate::testing;
@@ -384,4 +384,22 @@ fn dropping_an_unreadable_waiter_hands_over_a_free_permit() {
         let note = format!("waiter {}: damaged", id("b"));
         assert_eq!(scene.orders(), [(ActKind::Evicted, &*note)]);
     }
+}
+
+/// The sweep opens it then. An idle lock is due for nothing else.
+#[test]
+fn a_first_start_under_a_pause_of_all_with_an_end_leaves_a_lock_that_is_due_then() {
+    let mode = Mode::Paused {
+        note: "upgrade".into(),
+        until: Some(at(600)),
+    };
+    let seen = Snapshot {
+        new_lock: Some(mode.clone()),
+        ..Snapshot::default()
+    };
+
+    let noted = decide(&seen, &Command::NoteStart(audit_note("by hand")), at(0)).unwrap();
+
+    let record = noted.next.expect("a record");
+    assert_eq!((record.gate.mode, record.due), (mode, Some(at(600))));
 }

@@ -191,3 +191,17 @@ fn only_a_run_that_continues_without_its_permit_keeps_its_lease() {
         assert_eq!(entry.lease.is_some(), kept, "{entry:?}");
     }
 }
+
+/// Its work is stopping, so no operator has to look at it. The heartbeat was sent before the end of the run.
+#[test]
+fn a_late_heartbeat_of_an_ending_run_under_hold_freezes_no_lock() {
+    let mut scene = bounded(StalePolicy::Hold);
+    report(&mut scene, "row 1", 40).unwrap();
+    report(&mut scene, "row 2", 80).unwrap();
+    scene.mark_ending("a", 99);
+
+    report(&mut scene, "row 3", 101).unwrap();
+
+    let mode = &scene.record().gate.mode;
+    assert_eq!(*mode, Mode::Open);
+}

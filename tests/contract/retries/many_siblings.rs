@@ -1,0 +1,161 @@
+//! An item of a Map behind siblings at work, whose checks take their time or are throttled.
+
+use crate::functions::{Functions, Lines, RETENTION};
+use crate::scene::{ask_with, execution, merged, status_of};
+use lockstep::clock::{Clock, ManualClock};
+use lockstep::domain::{
+    Execution, ExecutionArn, ExecutionDescription, FailedStart, LockKey, Seconds, TaskToken,
+    Timestamp,
+};
+use lockstep::events::memory::MemoryEvents;
+use lockstep::executions::memory::{ExecutionsCall, MemoryExecutions};
+use lockstep::executions::{Executions, ExecutionsError, Start, StateEnd};
+use lockstep::protocol::Protocol;
+use lockstep::service::{Deps, acquire};
+use lockstep::store::memory::MemoryStore;
+use lockstep::tasks::memory::MemoryTasks;
+use lockstep::telemetry::Metrics;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Step Functions, of which each DescribeExecution takes 60 ms. A call that would end after the checks of an acquire
+/// gets no response.
+struct Slow<'a> {
+    executions: &'a MemoryExecutions,
+    clock: &'a ManualClock,
+    checks_end: Timestamp,
+}
+
+impl Executions for Slow<'_> {
+    async fn running(&self, state_machine: &str) -> Result<Vec<Execution>, ExecutionsError> {
+        self.executions.running(state_machine).await
+    }
+
+    async fn describe(
+        &self,
+        execution: &ExecutionArn,
+    ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
+        self.clock.advance(Duration::from_millis(60));
+        if self.clock.now() >= self.checks_end {
+            std::future::pending::<()>().await;
+        }
+        self.executions.describe(execution).await
+    }
+
+    async fn names_lock(
+        &self,
+        execution: &ExecutionArn,
+        lock: &LockKey,
+    ) -> Result<bool, ExecutionsError> {
+        self.executions.names_lock(execution, lock).await
+    }
+
+    async fn failed_starts(
+        &self,
+        execution: &ExecutionArn,
+    ) -> Result<Vec<FailedStart>, ExecutionsError> {
+        self.executions.failed_starts(execution).await
+    }
+
+    async fn stop(
+        &self,
+        execution: &ExecutionArn,
+        error: &str,
+        cause: &str,
+    ) -> Result<(), ExecutionsError> {
+        self.executions.stop(execution, error, cause).await
+    }
+
+    async fn start_of(&self, execution: &ExecutionArn) -> Result<Option<Start>, ExecutionsError> {
+        self.executions.start_of(execution).await
+    }
+
+    async fn check_start(&self, start: &Start, lock: &LockKey) -> Result<bool, ExecutionsError> {
+        self.executions.check_start(start, lock).await
+    }
+
+    async fn start(&self, start: &Start, name: &str) -> Result<ExecutionArn, ExecutionsError> {
+        // `MemoryExecutions` has a method of its own with this name.
+        Executions::start(self.executions, start, name).await
+    }
+
+    async fn seal(&self, lock: &LockKey, token: &TaskToken) -> Result<TaskToken, ExecutionsError> {
+        self.executions.seal(lock, token).await
+    }
+
+    async fn end_state(
+        &self,
+        lock: &LockKey,
+        token: &TaskToken,
+        output: &str,
+    ) -> Result<StateEnd, ExecutionsError> {
+        self.executions.end_state(lock, token, output).await
+    }
+}
+
+type Ports<'a> = (
+    &'a MemoryStore,
+    &'a ManualClock,
+    Slow<'a>,
+    &'a MemoryTasks,
+    &'a MemoryEvents,
+    &'a Lines,
+);
+
+/// Returns the request of an item of the Map at a semaphore of ten, as exclusive-run sends it.
+fn item(name: &str, more: &Value) -> Value {
+    let terms = json!({
+        "permits": 10, "parent": execution("caller"), "waitForEnding": true
+    });
+    ask_with(name, merged(terms, more))
+}
+
+/// Returns the functions with ten items of the Map at work, which hold all permits.
+async fn full() -> Functions {
+    let names = ["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9"];
+    let functions = Functions::running(&names);
+    functions.start(&["b"]);
+    for name in names {
+        functions.granted_with(item(name, &json!({}))).await;
+    }
+    functions
+}
+
+/// Ten checks of 60 ms and a pause of a second, four times, take 5.4 s. All siblings are seen at work, so nothing is in
+/// doubt.
+#[tokio::test]
+async fn an_item_of_a_map_is_skipped_behind_ten_siblings_at_work() {
+    let functions = full().await;
+    let deps: Deps<Ports<'_>> = Deps {
+        protocol: Protocol::new(&functions.store, &functions.clock, 1),
+        executions: Slow {
+            executions: &functions.executions,
+            clock: &functions.clock,
+            checks_end: functions.now().plus(Seconds::of(5)),
+        },
+        tasks: &functions.tasks,
+        events: &functions.events,
+        metrics: Metrics::new(&functions.metrics, "locks", false),
+        table: "locks".into(),
+        retention: RETENTION,
+        run_events: false,
+    };
+
+    let answer = acquire::handle(&deps, item("b", &json!({}))).await;
+
+    let answer = answer.map(|answer| serde_json::to_value(answer).unwrap());
+    assert_eq!(status_of(&answer), "skipped");
+}
+
+/// The first request of a run under `queue` or `replace` does not wait. The answer `skipped` takes the run to its waiting
+/// state, so no end of an earlier attempt is missed. An error that lasts fails the run.
+#[tokio::test]
+async fn an_item_of_a_map_that_may_wait_is_not_refused_while_calls_are_throttled() {
+    let functions = full().await;
+    functions.lose_every(ExecutionsCall::Describe);
+    let first = item("b", &json!({ "overlap": "skip", "mayWait": true }));
+
+    let status = functions.status(first).await;
+
+    assert_eq!(status, "skipped");
+}
