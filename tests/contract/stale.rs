@@ -41,7 +41,7 @@ async fn under_yield_a_stale_run_works_on_and_its_permit_is_handed_over() {
 }
 
 #[tokio::test]
-async fn the_heartbeat_that_yields_fails_while_its_state_may_still_wait() {
+async fn a_yielding_heartbeat_fails_until_the_end_of_its_state_is_confirmed() {
     let (functions, grant) = held("yield").await;
     beat(&functions, &grant, "1 of 3").await.unwrap();
     functions.wait(31);

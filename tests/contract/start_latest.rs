@@ -36,7 +36,7 @@ async fn in_use() -> Functions {
 }
 
 #[tokio::test]
-async fn again_starts_the_run_of_its_key_while_another_key_is_held() {
+async fn start_with_again_is_accepted_while_a_run_of_another_key_holds() {
     let functions = in_use().await;
 
     let again = functions
@@ -55,7 +55,7 @@ async fn again_starts_the_run_of_its_key_while_another_key_is_held() {
 }
 
 #[tokio::test]
-async fn a_run_key_of_a_holder_or_of_a_waiter_that_has_never_run_is_held() {
+async fn start_with_again_of_the_key_of_a_holder_or_a_waiter_is_refused() {
     let functions = in_use().await;
     for key in ["tick-2", "tick-3"] {
         let refused = functions.operate(start(&json!({ "again": key }))).await;

@@ -17,8 +17,8 @@ pub(crate) const OPERATE: &str = "arn:aws:lambda:eu-west-1:123456789012:function
 pub(crate) const SCRIPT: &str =
     "<script>alert('1')</script><img src=x onerror=alert(1)>\"><iframe>";
 
-/// Returns the event of a widget: `body`, with the fields of the page's forms in a context as CloudWatch
-/// sends it.
+/// Returns the event that CloudWatch sends for a widget: `body`, and a `widgetContext` with the values `form` of
+/// the page's form fields.
 pub(crate) fn event(body: &Value, form: Value) -> Value {
     let mut event = body.clone();
     event["widgetContext"] = json!({
@@ -190,7 +190,7 @@ async fn the_list_shows_locks_and_leads_to_each() {
 }
 
 #[tokio::test]
-async fn the_list_is_filtered_by_the_form_and_goes_on_behind_a_page() {
+async fn the_next_page_of_a_filtered_list_keeps_the_filter_of_the_first() {
     let functions = Functions::new();
     functions.hold_locks(7).await;
     functions.granted("t/other", "a").await;

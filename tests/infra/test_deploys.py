@@ -61,7 +61,7 @@ class Deploys(unittest.TestCase):
         self.assertEqual(ARN, self.sent()["GuardedWorkflowArns"])
 
     def test_an_answer_that_is_empty_is_sent_by_each_later_deploy(self):
-        """The next deploy resets a parameter that was given only on the command line to its saved empty answer. So no page does that."""
+        """A parameter that is given only on the command line is reset by the next deploy to its saved empty answer. So no page tells to give one only there."""
         self.guided()
         self.assertEqual("", self.sent()["GuardedWorkflowArns"])
 

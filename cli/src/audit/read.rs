@@ -271,7 +271,8 @@ impl Reader {
                 }
                 Ok(Vec::new())
             }
-            // A rule or a schedule that was deleted during the audit starts nothing.
+            // A rule or a schedule that was deleted during the audit starts nothing. A list whose pagination token
+            // was refused twice is left out, too.
             Err(Unread::Left(_)) => Ok(Vec::new()),
         }
     }

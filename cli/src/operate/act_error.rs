@@ -26,7 +26,7 @@ impl ActError {
         }
     }
 
-    /// Adds to the error of a stack that was not found how to deploy one.
+    /// If the stack was not found, adds to the text of the error how to deploy a stack.
     pub(super) fn with_how_to_deploy(self) -> Self {
         let text = match self.exit {
             Exit::CONFIGURATION => format!(

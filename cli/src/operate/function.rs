@@ -1,4 +1,4 @@
-//! The function operate or view of a stack.
+//! The Lambda function `operate` or `view` of a stack, which the subcommands for operators call.
 //!
 //! The outputs of the stack contain the ARNs of its functions, so a subcommand needs only the name of the
 //! stack. With `--function` it does not call CloudFormation and needs no permission for it.

@@ -49,8 +49,8 @@ pub struct Lease {
     pub progress: Option<String>,
     /// What happens to the holder if it is stale.
     pub stale: StalePolicy,
-    /// `expectEverySeconds` of the request. The receipt of the grant contains it, so that a release
-    /// needs no read.
+    /// `expectEverySeconds` of the request. The field `grant` of acquire-lock's response contains it, so that a
+    /// release needs no read.
     pub expect_every: Option<Seconds>,
     /// The run key, if the run has one.
     pub run_key: Option<RunKey>,

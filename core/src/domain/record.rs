@@ -123,8 +123,8 @@ impl LockRecord {
 
     /// Returns whether a permit is free and may be granted at `now`.
     ///
-    /// Returns `false` if a pause has expired and a holder under `hold` is stale: that lock freezes
-    /// before it grants.
+    /// Returns `false` for a lock whose pause has expired if a holder under `hold` is stale. The next check
+    /// freezes such a lock, and no permit is granted before.
     #[must_use]
     pub fn can_grant(&self, now: Timestamp) -> bool {
         let freezes = self.gate.mode != Mode::Open && self.why_frozen(now).is_some();
@@ -163,8 +163,8 @@ impl LockRecord {
     #[must_use]
     pub fn success_due(&self) -> Option<Timestamp> {
         let expected = self.expectation.filter(|e| e.missed_at.is_none())?;
-        // An expired pause counts too, until the sweep ends it: then the time of the expectation starts
-        // again.
+        // A lock counts as paused until the sweep ends its expired pause. From then on, the next success is
+        // expected within `expectEverySeconds`.
         let paused = matches!(self.gate.mode, Mode::Paused { .. });
         (!paused).then(|| expected.deadline())
     }
@@ -295,8 +295,8 @@ impl LockRecord {
 
     /// Returns the holder that must end before a waiter with `terms` gets its turn:
     ///
-    /// - an earlier grant under the waiter's own name, which is being stopped, or
-    /// - a run with the same run key that is being stopped.
+    /// - the holder that has the waiter's own name, because of an earlier grant, or else
+    /// - the holder with the same run key, if it is ending.
     #[must_use]
     pub fn holder_to_wait_for(&self, terms: &Terms) -> Option<&HolderId> {
         let own = self.holders.get_key_value(&terms.holder);

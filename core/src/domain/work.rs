@@ -8,7 +8,7 @@ use super::time::Timestamp;
 pub enum Work {
     /// ECS tasks.
     Tasks(TaskSet),
-    /// An execution of this state machine, whose name is [`super::child_name`].
+    /// An execution of this state machine. [`super::child_name`] returns the name of the execution.
     Workflow(StateMachineArn),
     /// The states of the holder's own execution.
     States,

@@ -51,7 +51,7 @@ export function addEventMessages(scope: Construct, id: string, options: EventMes
       eventPattern: { source: ['lockstep'], detailType, detail: { ...ofTable(table), message: { source } } },
       targets: [{ bind: () => ({ arn: topic.topicArn, input, targetResource: topic }) }, ...mailTarget(mails, input)],
     });
-  // A Run Failed event lacks `message` only if it repeats another event, so this rule does not send it.
+  // A Run Failed event without `message` repeats another event, so this rule does not send it.
   const older = detailTypes.filter((type) => type !== 'Lockstep Run Failed');
   if (older.length) {
     rule(`${id}OfOlderCommands`, 'Sends the events of older lockstep commands that call for action, as messages', older, [{ exists: false }],

@@ -1,8 +1,8 @@
 //! Shows one lock, with the live state of its holders.
 //!
 //! The response combines the record of the lock with what Step Functions and ECS report at this moment, so
-//! that an operator sees why a permit is held and what will free it. `show` judges the holders as a check
-//! does, but takes no action and writes nothing.
+//! that an operator sees why a permit is held and what will free it. `show` judges the holders as the
+//! sweep does, but takes no action and writes nothing.
 
 use super::frees::frees;
 use super::holder::{judge, next_action, next_view, view};
@@ -175,7 +175,7 @@ async fn terms_of_first_waiter<P: Ports>(
     record: &LockRecord,
 ) -> Option<Terms> {
     let (first, _) = record.first_waiter().filter(|_| record.has_room())?;
-    // The list of waiters shows a damaged item.
+    // A damaged item is no error here, because the list of waiters shows that it is damaged.
     let item = deps.store().load_waiter(lock, first).await.ok()?;
     item.map(|waiter| waiter.terms)
 }

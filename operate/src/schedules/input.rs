@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_no_tick_would_have_is_refused() {
+    fn an_input_that_is_no_json_or_has_an_unknown_path_is_refused() {
         for (wrong, word) in [
             (TargetInput::Constant("{".into()), "JSON"),
             (TargetInput::Attributes("tick".into()), "JSON"),

@@ -33,7 +33,7 @@ pub enum AcquireResponse {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Granted {
-    /// The receipt of the grant. Pass it back unchanged with every heartbeat and with the release.
+    /// What identifies the grant in later requests. Pass it back unchanged with every heartbeat and with the release.
     pub grant: Grant,
     /// When the lease ends unless it is renewed.
     pub expires_at: String,

@@ -64,8 +64,9 @@ pub struct ExclusiveRunInput {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub not_before: Option<String>,
-    /// The execution that started this one. Runs with the same value are attempts of one caller: a Retry waits
-    /// for the end of the attempt before, while the task of that attempt is being stopped.
+    /// The execution that started this one. Runs with the same value are attempts of one caller: while the task
+    /// of an earlier attempt is being stopped, a run that the caller's Retry starts waits for the end of that
+    /// attempt.
     #[serde(
         default,
         rename = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID",
@@ -85,8 +86,8 @@ pub const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkInput {
     /// Arguments of `ecs:runTask`, with keys in PascalCase. They have `TaskDefinition`, and no `Group`:
-    /// Lockstep sets it, and finds the tasks of a run by it. `Count` is 1 or left out. The caller's state
-    /// machine computes a key such as `Cluster.$`.
+    /// Lockstep sets it, and finds the tasks of a run by it. `Count` is 1 or left out. No key
+    /// ends in `.$`: the caller's state machine computes such a value before it starts exclusive-run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_task: Option<Map<String, Value>>,
     /// The container that gets the variables of the grant. Given only with `runTask`. Default the

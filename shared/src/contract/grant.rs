@@ -7,7 +7,7 @@ use lockstep_core::domain::{FencingToken, HolderId, Lease, LockKey, RunKey, Seco
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The receipt of a grant. Pass it back unchanged with every heartbeat and with the release.
+/// What identifies a grant in later requests. Pass it back unchanged with every heartbeat and with the release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

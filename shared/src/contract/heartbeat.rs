@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatRequest {
-    /// The receipt of the grant.
+    /// The `grant` of acquire-lock's response, unchanged.
     #[serde(deserialize_with = "object")]
     #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,
@@ -30,8 +30,9 @@ pub struct HeartbeatRequest {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub progress: Option<String>,
     /// Length of the lease from this heartbeat on. Given only together with `heartbeatSeconds`. By default
-    /// the length does not change. The length grows with the age of the run. So a heartbeat whose length is
-    /// shorter than the rest of the lease was sent before the latest heartbeat, and writes nothing.
+    /// the length does not change. A workflow sends a greater length the older its run is. So a heartbeat
+    /// that would move the end of the lease back is out of date: a later heartbeat has renewed the lease
+    /// already. It writes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = LockOptions::LEASE.least, max = LockOptions::LEASE.most)))]
     pub lease_seconds: Option<i64>,
@@ -84,7 +85,8 @@ pub enum HeartbeatResponse {
         #[serde(skip_serializing_if = "Option::is_none")]
         protection: Option<Protection>,
     },
-    /// No lease is left to renew: the run was released, or it has lost its permit and may run on.
+    /// No lease is left to renew: the run was released, or it lost its permit under the stale policy
+    /// `yield` and continues without it.
     Ended,
 }
 
@@ -100,8 +102,8 @@ impl HeartbeatRequest {
         parse::<Self>(json)?.check(retention)
     }
 
-    /// Checks every field. A heartbeat of a stale run under `yield` ends the run, and the history keeps the
-    /// run for `retention`.
+    /// Checks every field. A heartbeat of a stale run under `yield` takes the permit from the run, and records
+    /// this end of its grant in the history, which keeps the entry for `retention`.
     ///
     /// # Errors
     /// The first field that breaks its rule. The error never contains a task token.

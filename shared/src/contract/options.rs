@@ -28,8 +28,8 @@ use serde_json::Value;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LockOptions {
-    /// Idempotency key of the trigger: one success per key within the retention. A time in the key is in
-    /// UTC. From a schedule: `<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>`.
+    /// Idempotency key of the trigger: one success per key within the retention. If the key has a time,
+    /// give it in UTC. From a schedule: `<aws.scheduler.schedule-arn>#<aws.scheduler.scheduled-time>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 512)))]
     pub run_key: Option<String>,
@@ -61,14 +61,15 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(with = "CatchUp", extend("default" = CatchUp::default())))]
     pub catch_up: Option<CatchUp>,
     /// How long a silent run keeps its permit at first. A live run keeps its permit as long as it runs.
-    /// Default 900, or three times a shorter default of `heartbeatSeconds`; 60 if only `heartbeatSeconds`
-    /// is given, and in a request without `work`.
+    /// Default 900, or three times the default of `heartbeatSeconds` if that is below 300; 60 if
+    /// `heartbeatSeconds` is given, or if a request to acquire-lock has no `work`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::LEASE.least, max = Self::LEASE.most)))]
     pub lease_seconds: Option<i64>,
-    /// Time to the second heartbeat, at most `leaseSeconds` - 2. Default 300, or `maxHeartbeatSeconds` or
-    /// a third of `noProgressSeconds` if that is shorter; a third of `leaseSeconds` if only that is
-    /// given, and in a request without `work`.
+    /// Time between the first heartbeat, which a workflow sends right after its grant, and the second. At
+    /// most `leaseSeconds` - 2. Default 300, but at most `maxHeartbeatSeconds` and a third of
+    /// `noProgressSeconds`; a third of `leaseSeconds` if that field is given, or if a request to
+    /// acquire-lock has no `work`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::HEARTBEAT.least, max = Self::HEARTBEAT.most)))]
     pub heartbeat_seconds: Option<i64>,
@@ -85,8 +86,9 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(range(min = Self::MAX_RUN.least, max = Self::MAX_RUN.most)))]
     pub max_run_seconds: Option<i64>,
     /// What happens to a stale run: one that stops renewing its lease, or exceeds `maxRunSeconds` or
-    /// `noProgressSeconds`. A silent process has stopped its work, and its permit is free when its lease
-    /// has ended, whatever the policy is. Default `terminate`.
+    /// `noProgressSeconds`. A holder that is a process, and not an execution, stops its own work when it
+    /// cannot renew its lease: under every policy, its permit is free when the lease has ended. Default
+    /// `terminate`.
     #[serde(
         deserialize_with = "given_word",
         skip_serializing_if = "Option::is_none"
@@ -117,7 +119,7 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(with = "WhenQueueFull", extend("default" = WhenQueueFull::default())))]
     pub when_queue_full: Option<WhenQueueFull>,
     /// Longest time without a change in the `progress` of the run's heartbeats. A run that exceeds it is
-    /// stale (`stalePolicy`). `lockstep run` sends progress every 20 s: give a minute or more, and the
+    /// stale (`stalePolicy`). `lockstep run` sends progress every 20 s: give at least a minute plus the
     /// time that the container takes to start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = Self::NO_PROGRESS.least, max = Self::NO_PROGRESS.most)))]

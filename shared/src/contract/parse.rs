@@ -186,7 +186,8 @@ pub fn text<T>(
 /// (<https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html>).
 pub(super) const YEAR: u32 = 31_536_000;
 
-/// Returns `text` in quotes, with everything that is not visible ASCII escaped.
+/// Returns the first `VALUE_MAX` characters of `text` in quotes, with everything that is not visible ASCII escaped.
+/// Nothing shows that a longer text was cut.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     format!(

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redrive {
-    /// The receipt of the grant.
+    /// The `grant` of acquire-lock's response, unchanged.
     #[serde(deserialize_with = "object")]
     #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,
@@ -22,7 +22,7 @@ pub struct Redrive {
 }
 
 impl Redrive {
-    /// Checks that the receipt is for the lock and the holder of the request.
+    /// Checks that the grant is for the lock and the holder of the request.
     pub(super) fn check(self, lock: &LockKey, terms: &Terms) -> Result<Renew, InvalidRequest> {
         let grant = self.grant.check()?;
         let count = redrives("redrive.count", self.count, 1)?;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseRequest {
-    /// The receipt of the grant.
+    /// The `grant` of acquire-lock's response, unchanged.
     #[serde(deserialize_with = "object")]
     #[cfg_attr(feature = "schema", schemars(with = "Grant"))]
     pub grant: Grant,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 /// Nothing shows that the predecessor works, and its permit is free as soon as ECS answers.
 #[tokio::test]
-async fn a_retry_is_in_doubt_while_the_tasks_of_its_ended_predecessor_are_not_listed() {
+async fn a_retry_is_in_doubt_while_the_tasks_of_its_predecessor_are_hidden() {
     for same in [
         json!({ "parent": execution("caller") }),
         json!({ "runKey": "tick" }),

@@ -150,7 +150,7 @@ async fn an_item_of_a_map_is_skipped_behind_ten_siblings_at_work() {
 /// The first request of a run under `queue` or `replace` does not wait. The answer `skipped` takes the run to its waiting
 /// state, so no end of an earlier attempt is missed. An error that lasts fails the run.
 #[tokio::test]
-async fn an_item_of_a_map_that_may_wait_is_not_refused_while_calls_are_throttled() {
+async fn an_item_of_a_map_that_may_wait_waits_while_calls_are_throttled() {
     let functions = full().await;
     functions.lose_every(ExecutionsCall::Describe);
     let first = item("b", &json!({ "overlap": "skip", "mayWait": true }));

@@ -1,4 +1,5 @@
-//! A call whose second decision is written, while the response of the table is lost.
+//! A call of acquire-lock that decides twice. Its first decision is `duplicate`, because an earlier attempt has the
+//! run key. Its second decision is a grant, which the table writes, but the table's response is lost.
 
 use crate::ending::run_of;
 use crate::faulty::Faulty;
@@ -6,11 +7,11 @@ use crate::functions::Functions;
 use crate::scene::{execution, merged, status_of, task};
 use serde_json::json;
 
-/// The earlier attempt fails while the call waits for it. The second decision grants its permit and its run key to
-/// the caller, and the call does not learn of that. The answer of the first decision would end the caller's
-/// execution, which holds the lock.
+/// The earlier attempt `a` fails while the call of `b` waits for its end. The second decision grants to `b` the permit
+/// and the run key that `a` had, and the function does not learn that the grant was written. If it answered with the
+/// first decision, `duplicate`, the execution `b` would end while it holds the lock.
 #[tokio::test]
-async fn no_run_is_answered_duplicate_under_a_grant_of_the_same_call() {
+async fn a_call_that_may_have_been_granted_does_not_answer_duplicate() {
     let functions = Functions::running(&["a", "b"]);
     let key = json!({ "runKey": "tick" });
     let grant = functions.granted_with(run_of("a", key.clone())).await;

@@ -4,8 +4,8 @@ use crate::functions::Functions;
 use crate::scene::{ask, ask_with, merged};
 use serde_json::json;
 
-/// A silent process has stopped its work, whatever its policy is. It did not succeed, so its key is free with its
-/// permit. Only a process whose heartbeat was answered `ended` works on.
+/// A process that cannot renew its lease stops its own work under every policy. It did not succeed, so its key is
+/// free with its permit. Only a process whose heartbeat was answered `ended` works on.
 #[tokio::test]
 async fn the_key_of_a_silent_process_under_yield_is_free_after_its_lease() {
     let functions = Functions::running(&["b"]);

@@ -127,8 +127,8 @@ fn waiting_numbers_are_whole_in_range_and_need_a_waiting_policy() {
     }
 }
 
-/// The workflow has to check this rule, because acquire-lock does not see the field: the first request of
-/// a run that may wait does not wait, so the workflow sends it with `catchUp: none`.
+/// The workflow has to check this rule, because acquire-lock does not see the field. The workflow first asks for the
+/// permit without a waiting state, also in a run that may wait afterwards. It sends that request with `catchUp: none`.
 #[test]
 fn catch_up_needs_a_pause_that_skips_runs_or_lets_them_wait() {
     let fault = r#"field catchUp is "once", but must be given only with onPaused skip or wait"#;

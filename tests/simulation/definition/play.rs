@@ -60,7 +60,7 @@ fn input(fields: Value) -> Value {
     merged(json!({ "lock": "nightly", "work": work }), fields)
 }
 
-/// Returns those fields with a workflow as the work, in place of a task.
+/// Returns fields for `input` that make a workflow the work, in place of a task, with `fields` merged into them.
 pub(super) fn of_workflow(fields: Value) -> Value {
     let start = json!({ "StateMachineArn": MACHINE, "Input": { "day": 7 } });
     let work = json!({ "container": null, "runTask": null, "startExecution": start });
@@ -146,7 +146,7 @@ impl Play {
         Self::on(Machine::exclusive_run(), fields)
     }
 
-    /// Ends each Wait state with a timestamp `millis` before that timestamp.
+    /// Makes each Wait state that has a `Timestamp` end `millis` milliseconds before that time.
     pub(super) fn waits_end_early(self, millis: u64) -> Self {
         self.script.end_waits_early(millis);
         self

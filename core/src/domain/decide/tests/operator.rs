@@ -388,7 +388,7 @@ fn dropping_an_unreadable_waiter_hands_over_a_free_permit() {
 
 /// The sweep opens it then. An idle lock is due for nothing else.
 #[test]
-fn a_first_start_under_a_pause_of_all_with_an_end_leaves_a_lock_that_is_due_then() {
+fn a_first_start_under_a_pause_of_all_leaves_a_lock_that_is_due_then() {
     let mode = Mode::Paused {
         note: "upgrade".into(),
         until: Some(at(600)),
