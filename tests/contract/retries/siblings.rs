@@ -22,3 +22,38 @@ async fn a_retry_finds_its_dead_predecessor_behind_three_siblings() {
 
     assert_eq!(status, "granted");
 }
+
+/// A call looks at ten of them, the longest silent first.
+#[tokio::test]
+async fn a_retry_looks_at_the_ten_siblings_that_are_silent_for_the_longest() {
+    for (siblings, they_renew, expected) in [
+        (9, false, "granted"),
+        (10, false, "skipped"),
+        (12, true, "granted"),
+    ] {
+        let names: Vec<_> = (0..siblings).map(|number| format!("x{number}")).collect();
+        let functions = Functions::running(&["a", "b"]);
+        let terms = json!({
+            "permits": siblings + 1, "leaseSeconds": 600, "parent": execution("caller")
+        });
+        let of = |name: &str, more: Value| ask_with(name, merged(terms.clone(), &more));
+        let mut grants = Vec::new();
+        for name in &names {
+            functions.start(&[name]);
+            grants.push(functions.granted_with(of(name, json!({}))).await);
+        }
+        functions.wait(1);
+        functions.granted_with(of("a", json!({}))).await;
+        functions.wait(1);
+        functions.end("a", ExecutionEnd::Aborted);
+        functions.wait(1);
+        for grant in grants.iter().filter(|_| they_renew) {
+            functions.renew(grant).await;
+        }
+        let retry = of("b", json!({ "waitForEnding": true }));
+
+        let status = functions.status(retry).await;
+
+        assert_eq!(status, expected, "{siblings}, {they_renew}");
+    }
+}
