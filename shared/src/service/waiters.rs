@@ -30,32 +30,32 @@ pub(super) struct Waiters<'a, P: Ports> {
 
 impl<P: Ports> Waiters<'_, P> {
     /// Checks at most `most` waiters, and removes those whose execution has ended. Returns whether it has
-    /// removed one.
+    /// removed one. A failure is logged: a removed waiter leaves a place, whatever became of the others.
     ///
     /// If the queue is longer than `most`, calls in different seconds begin at waiters that are spread over
     /// it.
-    ///
-    /// # Errors
-    /// When a request to the table failed, and no waiter was removed.
-    pub(super) async fn drop_dead(&self, most: usize) -> Result<bool, Error> {
-        let Some(record) = self.deps.store().load(self.lock).await? else {
-            return Ok(false);
-        };
-        let mut ids: Vec<_> = record.queue.keys().collect();
-        let second = self.deps.now().millis() / 1000;
-        rotate(&mut ids, second);
-        let (mut dropped, mut failure) = (false, None);
-        for id in ids.into_iter().take(most) {
-            match self.drop_if_dead(id).await {
+    pub(super) async fn drop_dead(&self, most: usize) -> bool {
+        let (lock, mut dropped) = (self.lock, false);
+        for id in self.spread(most).await {
+            match self.drop_if_dead(&id).await {
                 Ok(dead) => dropped |= dead,
-                Err(error) => failure = failure.or(Some(error)),
+                Err(error) => {
+                    tracing::warn!(event = "check_failed", %lock, %error, "a waiter was not checked");
+                }
             }
         }
-        match failure {
-            // A place is free, whatever became of the others.
-            Some(error) if !dropped => Err(error),
-            _ => Ok(dropped),
-        }
+        dropped
+    }
+
+    /// Returns at most `most` waiters, spread over the queue.
+    async fn spread(&self, most: usize) -> Vec<WaiterId> {
+        let record = self.deps.store().load(self.lock).await;
+        let queue = record.ok().flatten().map(|record| record.queue);
+        let queue = queue.unwrap_or_default();
+        let mut ids: Vec<_> = queue.keys().cloned().collect();
+        rotate(&mut ids, self.deps.now().millis() / 1000);
+        ids.truncate(most);
+        ids
     }
 
     /// Removes the waiter if its execution has ended, or if its side item is gone. Returns whether it has

@@ -80,3 +80,18 @@ async fn show_calls_no_permit_free_that_the_next_run_does_not_get() {
     let says_so = frees == "A permit is free.";
     assert_eq!(says_so, status == "granted", "{status}: {frees}");
 }
+
+/// The lock is open, and the next check freezes it. Until then the permit is granted.
+#[tokio::test]
+async fn show_calls_a_permit_of_an_open_lock_free_beside_a_silent_holder() {
+    let functions = Functions::running(&["a", "b"]);
+    let holds = json!({ "permits": 2, "stalePolicy": "hold" });
+    functions.granted_with(ask_with("a", holds)).await;
+    functions.silent_for_long(60).await;
+
+    let shown = functions.shown().await;
+    let status = functions.status(of_two(ask_with("b", json!({})))).await;
+
+    assert_eq!(status, "granted");
+    assert_eq!(shown["frees"], "A permit is free.");
+}

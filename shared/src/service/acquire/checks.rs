@@ -70,7 +70,9 @@ impl<P: Ports> Call<'_, P> {
         let checks = async {
             self.check_each(result, &mut checked).await;
             if !checked.changed && self.is_kept_out_of_queue(result) {
-                checked.changed = self.drop_dead_waiters().await;
+                // The event that removes a waiter whose execution has ended may be lost.
+                let (deps, lock) = (self.deps, &self.request.lock);
+                checked.changed = Waiters { deps, lock }.drop_dead(CHECKS_MAX).await;
             }
         };
         // The sweep checks the other holders. The decision is repeated, because holders may have released
@@ -92,17 +94,6 @@ impl<P: Ports> Call<'_, P> {
             Err(ProtocolError::Refused(Refusal::Paused { .. })) => catches_up,
             _ => false,
         }
-    }
-
-    /// Removes waiters whose execution has ended, because the event that removes them may be lost. Returns
-    /// whether it has removed one.
-    async fn drop_dead_waiters(&self) -> bool {
-        let (deps, lock) = (self.deps, &self.request.lock);
-        let dropped = Waiters { deps, lock }.drop_dead(CHECKS_MAX).await;
-        if let Err(error) = &dropped {
-            tracing::warn!(event = "check_failed", %lock, %error, "the waiters were not checked");
-        }
-        dropped.unwrap_or(false)
     }
 
     async fn check_each(&self, result: &Result<Done, ProtocolError>, checked: &mut Checked) {

@@ -48,6 +48,31 @@ fn a_run_that_goes_on_without_its_permit_keeps_its_key() {
     assert_eq!(answers, ["Err(Duplicate)", "Granted"]);
 }
 
+/// A silent process has stopped its work. An execution that is seen to have ended has no work left.
+#[test]
+fn only_a_silent_execution_under_yield_keeps_its_key() {
+    let execution = "arn:aws:states:eu-west-1:123456789012:execution:report:a";
+    let (expired, seen) = (RecoveryBasis::Expired, RecoveryBasis::Seen);
+    for (name, stale, basis, keeps) in [
+        (execution, StalePolicy::Yield, expired, true),
+        (execution, StalePolicy::Yield, seen, false),
+        (execution, StalePolicy::Terminate, expired, false),
+        ("worker-1", StalePolicy::Yield, expired, false),
+    ] {
+        let mut scene = Scene::new(1);
+        let terms = Terms {
+            stale,
+            ..scene.tick(name)
+        };
+        scene.ask(terms, WhenFull::Refuse, 0).unwrap();
+
+        scene.recover(name, basis, 100).unwrap();
+
+        let next = again(&mut scene, 101);
+        assert_eq!(is_duplicate(&next), keeps, "{name} {stale:?} {basis:?}");
+    }
+}
+
 #[test]
 fn a_yielded_run_keeps_its_key_by_success_and_frees_it_by_failure() {
     for (outcome, duplicate) in [(RunOutcome::Succeeded, true), (RunOutcome::Failed, false)] {
