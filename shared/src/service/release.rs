@@ -43,7 +43,7 @@ pub async fn handle<P: Ports>(deps: &Deps<P>, event: Value) -> Result<ReleaseRes
 ///
 /// # Errors
 /// `Lockstep.Contended`, `Unavailable`, `Denied`, `Corrupt`. `Unavailable` also if the permit is free, but
-/// SendTaskSuccess for the heartbeat state gave no answer, in the first [`STATE_RETRY_TIME`] after a success.
+/// SendTaskSuccess for the heartbeat state gave no answer, in the first two minutes after a success.
 pub async fn run<P: Ports>(
     deps: &Deps<P>,
     request: CheckedRelease,
