@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -268,6 +269,24 @@ class Publishes(Repository):
         self.git("commit", "--allow-empty", "--quiet", "--message", "later")
         self.assertIn(f"HEAD has no tag v{VERSION}", self.published("https://host/owner/name").stderr)
         self.assertFalse(self.uploaded.exists())
+
+
+class Sources(unittest.TestCase):
+    """What a crate needs to build from its archive."""
+
+    def test_a_crate_includes_no_file_from_outside_of_its_folder(self):
+        outside = []
+        for folder in crates.CRATES:
+            packed = re.search(r"^include = (.*)$", (ROOT / folder / "Cargo.toml").read_text(), re.MULTILINE)
+            packed = json.loads(packed[1]) if packed else ["/"]
+            for source in (ROOT / folder / "src").rglob("*.rs"):
+                # Tests are not compiled there.
+                text = source.read_text().split("#[cfg(test)]")[0]
+                for name in re.findall(r'include_(?:str|bytes)!\("([^"]+)"\)', text):
+                    path = "/" + os.path.relpath(os.path.normpath(source.parent / name), ROOT / folder)
+                    if not any(path.startswith(part) for part in packed):
+                        outside.append(f"{source.relative_to(ROOT)}: {name}")
+        self.assertEqual([], outside)
 
 
 class Workflow(unittest.TestCase):
