@@ -43,6 +43,19 @@ async fn working(more: &Value) -> (Functions, Value) {
     (functions, grant)
 }
 
+/// Returns the functions with these executions, of which `a` has lost its permit under `yield`. Its run key is `tick`,
+/// and its task runs on.
+pub(crate) async fn yielded(names: &[&str]) -> Functions {
+    let functions = Functions::running(names);
+    let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
+    functions.granted_with(run_of("a", yields)).await;
+    functions.put_task("a", task("t", 1, false));
+    functions.silent_for_long(60).await;
+    functions.sweep().await;
+    assert!(functions.holders("nightly").await.is_empty());
+    functions
+}
+
 #[tokio::test]
 async fn a_run_that_meets_its_own_dying_predecessor_learns_that_it_is_ending() {
     for same in [parent(), json!({ "runKey": "tick" })] {

@@ -9,7 +9,6 @@ mod dead_at_its_turn;
 mod forgotten;
 mod freed_sibling;
 mod hidden;
-mod hidden_work;
 mod many_siblings;
 mod newly_ending;
 mod of_yielded;

@@ -148,7 +148,7 @@ pub(crate) fn check_expression(expression: &str) -> Result<(), String> {
 pub(crate) fn check_zone(zone: &str) -> Result<(), String> {
     let known = TimeZone::get(zone).ok();
     let is_known = known.as_ref().and_then(TimeZone::iana_name) == Some(zone);
-    // The database has it for a machine whose zone nobody has set.
+    // `Factory` is the database's entry for a machine without a configured time zone.
     match is_known && zone != "Factory" {
         true => Ok(()),
         false => Err("must be a name of the IANA time zone database, such as Europe/Berlin".into()),

@@ -11,7 +11,7 @@ pub(super) struct Answers {
     /// Name of the stack of Lockstep.
     pub(super) stack: String,
     pub(super) lock: String,
-    /// Name of the files, and after that of the stack the name of the schedule and its stack.
+    /// Base name of the files of the schedule. `<stack>-<name>` is the name of the schedule and of its stack.
     pub(super) name: String,
     pub(super) cluster: String,
     /// ARN of the task definition as a run names it, with a revision if the adopter named one.

@@ -112,8 +112,8 @@ impl Earlier {
         parameter_of(self.deployed.as_ref()?, parameter)
     }
 
-    /// Returns the values of a list before this lock: those of the file and of the stack. A file without the list
-    /// leaves it as it is deployed, and without a stack at the default, which is empty.
+    /// Returns the values that the parameter `parameter`, a list, has in the file and in the deployed stack. If the file
+    /// lacks the parameter and no stack is deployed, the parameter has its default, the empty list.
     fn lists(&self, parameter: &str) -> Vec<String> {
         let deployed = self.of_stack(parameter).map(str::to_owned);
         let saved = self.saved.as_ref().map(|saved| saved.get(parameter));
@@ -178,7 +178,7 @@ impl Earlier {
     }
 }
 
-/// Returns a list with all entries of `earlier`, and those of `own` that none of them covers.
+/// Returns the entries of `earlier`, followed by each entry of `own` that no earlier one covers, separated by commas.
 fn joined(earlier: &[String], own: &[String]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for entry in earlier.iter().flat_map(|list| list.split(',')) {

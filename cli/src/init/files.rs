@@ -55,7 +55,7 @@ impl Answers {
     /// Returns the files. That of the stack of Lockstep comes last: the others are of no use without it, and it is of
     /// use without them.
     pub(super) fn files(&self, earlier: &Earlier) -> [File; 3] {
-        // The changes of a stack that nobody expected to be there are shown before they are made.
+        // `sam deploy` asks before it changes this stack. A stack of the same name may belong to somebody else.
         let schedule = samconfig(
             &format!("the schedule of the lock {}", self.lock),
             &self.schedule_name(),

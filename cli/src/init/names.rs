@@ -19,7 +19,7 @@ pub(super) fn check_stack(stack: &str) -> Result<(), String> {
     checked.map_err(|rule| format!("--stack is {stack:?}, but must be {rule}"))
 }
 
-/// Checks the name of the files, which is that of the lock unless `--name` gives another.
+/// Checks `--name`, whose default is the name of the lock.
 ///
 /// # Errors
 /// The flag, the value and the rule that the value breaks, in one line.

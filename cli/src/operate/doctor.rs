@@ -131,7 +131,7 @@ fn check_region_of_command(region: &Region) -> Check {
     Check::passed("Region", format!("{name}, from {from}"))
 }
 
-/// The status of a stack whose first change set nobody has executed.
+/// The status of a stack that has a change set and no resources yet: the change set was not executed.
 const IN_REVIEW: &str = "REVIEW_IN_PROGRESS";
 
 /// Checks that the latest change of the stack is complete. During a change, or after one that failed, the
@@ -148,7 +148,7 @@ fn of_stack(stack: &Stack) -> Check {
         "IMPORT_COMPLETE",
     ];
     let advice = match status {
-        IN_REVIEW => "deploy it: nobody has executed its first change set".into(),
+        IN_REVIEW => "deploy it: its first change set was created and not executed".into(),
         "CREATE_FAILED" | "ROLLBACK_COMPLETE" | "ROLLBACK_FAILED" | "DELETE_FAILED" => format!(
             "see in the events of the stack in CloudFormation what failed; type sam delete --stack-name {name}, which \
              keeps the lock table, then deploy again"
@@ -158,7 +158,8 @@ fn of_stack(stack: &Stack) -> Check {
              continue-update-rollback --stack-name {name}, then deploy again"
         ),
         status if status.ends_with("_IN_PROGRESS") => {
-            "wait until the change is over, then check again".into()
+            "a change of the stack is under way: wait for its end, then run lockstep doctor again"
+                .into()
         }
         _ => {
             "see in the events of the stack in CloudFormation what failed, then deploy again".into()

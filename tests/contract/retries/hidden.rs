@@ -2,42 +2,47 @@
 //!
 //! A table that fails in these seconds leaves the end of the earlier attempt in doubt, and so does Step Functions.
 
-use crate::ending::{exited, run_of};
+use crate::ending::{exited, run_of, yielded};
 use crate::functions::Functions;
-use crate::scene::{execution, merged, task};
+use crate::scene::{execution, merged};
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
+use lockstep::tasks::TasksError;
+use lockstep::tasks::memory::TasksCall;
 use serde_json::json;
 
+/// DescribeExecution gets no answer, or shows the end while ListTasks gets none.
 #[tokio::test]
-async fn a_retry_is_in_doubt_while_its_predecessor_cannot_be_described() {
+async fn a_retry_is_in_doubt_while_the_end_of_its_predecessor_is_hidden() {
     for same in [
         json!({ "parent": execution("caller") }),
         json!({ "runKey": "tick" }),
     ] {
-        let functions = Functions::running(&["a", "b"]);
-        functions.granted_with(run_of("a", same.clone())).await;
-        functions.put_task("a", exited(1));
-        functions.end("a", ExecutionEnd::Aborted);
-        functions.wait(1);
-        functions.lose_every(ExecutionsCall::Describe);
-        let retry = merged(run_of("b", same.clone()), &json!({ "waitForEnding": true }));
+        for hides_tasks in [false, true] {
+            let functions = Functions::running(&["a", "b"]);
+            functions.granted_with(run_of("a", same.clone())).await;
+            functions.put_task("a", exited(1));
+            functions.end("a", ExecutionEnd::Aborted);
+            functions.wait(1);
+            match hides_tasks {
+                true => {
+                    let throttled = TasksError::Unavailable("throttled".into());
+                    functions.tasks.fail_every(TasksCall::OfGroup, throttled);
+                }
+                false => functions.lose_every(ExecutionsCall::Describe),
+            }
+            let retry = merged(run_of("b", same.clone()), &json!({ "waitForEnding": true }));
 
-        let status = functions.status(retry).await;
+            let status = functions.status(retry).await;
 
-        assert_eq!(status, "Lockstep.Unavailable", "{same}");
+            assert_eq!(status, "Lockstep.Unavailable", "{same}, {hides_tasks}");
+        }
     }
 }
 
 #[tokio::test]
 async fn a_retry_is_in_doubt_while_a_yielded_run_cannot_be_described() {
-    let functions = Functions::running(&["a", "b"]);
-    let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
-    functions.granted_with(run_of("a", yields)).await;
-    functions.put_task("a", task("t", 1, false));
-    functions.silent_for_long(60).await;
-    functions.sweep().await;
-    assert!(functions.holders("nightly").await.is_empty());
+    let functions = yielded(&["a", "b"]).await;
     functions.put_task("a", exited(1));
     functions.end("a", ExecutionEnd::Aborted);
     functions.lose_every(ExecutionsCall::Describe);

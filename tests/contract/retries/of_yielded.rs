@@ -1,9 +1,8 @@
 //! A retry with the run key of an attempt that went on without its permit, and has failed.
 
-use crate::ending::{exited, run_of};
+use crate::ending::{exited, run_of, yielded};
 use crate::faulty::Faulty;
-use crate::functions::Functions;
-use crate::scene::{status_of, task};
+use crate::scene::status_of;
 use lockstep::domain::ExecutionEnd;
 use lockstep::executions::memory::ExecutionsCall;
 use serde_json::json;
@@ -13,13 +12,7 @@ use serde_json::json;
 #[tokio::test]
 async fn a_retry_is_no_duplicate_while_the_end_of_a_yielded_run_is_in_doubt() {
     for case in ["shown late", "throttled once", "not written"] {
-        let functions = Functions::running(&["a", "b"]);
-        let yields = json!({ "runKey": "tick", "stalePolicy": "yield" });
-        functions.granted_with(run_of("a", yields)).await;
-        functions.put_task("a", task("t", 1, false));
-        functions.silent_for_long(60).await;
-        functions.sweep().await;
-        assert!(functions.holders("nightly").await.is_empty());
+        let functions = yielded(&["a", "b"]).await;
         functions.put_task("a", exited(1));
         match case {
             "shown late" => functions.end_late("a", ExecutionEnd::Aborted, 1),

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 /// What to do about a resource of the stack that is not there
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/drift-aware-change-sets.html>).
-const GONE: &str = "deploy again by a change set with --deployment-mode REVERT_DRIFT: somebody has deleted it, and sam \
-                    deploy makes only what has changed";
+const GONE: &str = "it was deleted outside of CloudFormation, and sam deploy makes only what the template has changed: deploy \
+                    by a change set with --deployment-mode REVERT_DRIFT";
 
 /// The errors by which a service says that there is no such resource: Lambda, EventBridge, CloudWatch Logs and
 /// DynamoDB have the first one, Step Functions, SNS and SQS one each.
