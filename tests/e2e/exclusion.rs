@@ -39,8 +39,9 @@ async fn one_tick_delivered_ten_times_at_once_runs_once() {
 #[tokio::test]
 async fn a_free_permit_does_not_let_one_tick_run_twice() {
     let (stack, lock) = (stack().await, unique("twice"));
-    // The others look at the run for 3 s before they are answered, and it has to be at work then.
-    let input = stack.batch_input(&lock).seconds(8.0).with("permits", 2);
+    // The others look at the run for 3 s before they are answered, and once more if it renewed its lease
+    // meanwhile. It has to be at work all that time.
+    let input = stack.batch_input(&lock).seconds(20.0).with("permits", 2);
     let input = input.with("runKey", "schedule#2026-03-01T06:00:00Z");
     let arns = stack.start_all(&vec![input; 3]).await;
     let (winner, others) = one_that_ran(stack.wait_all(&arns, 60).await);
