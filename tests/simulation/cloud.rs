@@ -12,11 +12,17 @@ pub(crate) use tasks::{Batch, SimTasks, stop_task};
 
 use crate::engine::{JobId, Slot, locked};
 use crate::invoke::Failure;
+use crate::pairs::Event;
+use crate::trial::Trial;
+use crate::weather::Trouble;
 use crate::workflow::Story;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, ExecutionEnd, FencingToken, HolderId, LockKey, TaskToken};
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// How long a description takes at most, in milliseconds: longer than all checks of a call may take.
+const SLOW: u64 = 9000;
 
 /// The true state of Step Functions and ECS.
 #[derive(Default)]
@@ -212,4 +218,22 @@ impl Cloud {
         let mut tasks = self.tasks.values();
         runs || tasks.any(|row| row.now.status != TaskStatus::Stopped)
     }
+}
+
+/// Waits for a description, which may take seconds. Returns the trouble that keeps it away.
+async fn look(world: &World) -> Option<Trouble> {
+    if world.tries(Trial::SlowLooks) && world.fault(15) {
+        world.count("descriptions that take seconds");
+        world.linger(1000..=SLOW).await;
+    }
+    let trouble = world.weather.hides(world.now())?;
+    let (what, event) = match trouble {
+        Trouble::Unanswered => ("requests for evidence that fail", Event::Unanswered),
+        Trouble::HiddenForHours => ("requests for evidence that is hidden", Event::HiddenHours),
+        _ => ("requests for evidence that is hidden", Event::HiddenMinutes),
+    };
+    world.has_fault();
+    world.count(what);
+    world.happens(event, None);
+    Some(trouble)
 }

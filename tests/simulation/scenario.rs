@@ -27,6 +27,8 @@ struct Guarded {
     /// The options that most of its callers ask for, as bits. So rare options meet each other at
     /// some locks.
     fashion: u32,
+    /// How many callers in a row name the same parent.
+    siblings: u64,
 }
 
 impl Guarded {
@@ -91,6 +93,7 @@ fn guarded(world: &World, number: u64) -> Guarded {
     let fashion = fashion.fold(0, |all, facet| all | facet.bit());
     Guarded {
         fashion,
+        siblings: world.pick(&[1, 1, 4, 12]),
         lock: LockKey::new(format!("lock-{number}")).expect("a valid lock"),
         permits,
         min_interval: world.chance(300).then(|| world.number(2..=40)),

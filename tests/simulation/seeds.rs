@@ -21,7 +21,7 @@ const SEEDS: u64 = 1000;
 const SHOWN: usize = 3;
 
 /// What must happen, or the worlds test too little. How often follows from [`shares`].
-const OFTEN: [&str; 52] = [
+const OFTEN: [&str; 54] = [
     "grants",
     "hand-overs",
     "woken",
@@ -70,6 +70,8 @@ const OFTEN: [&str; 52] = [
     "retries of a caller",
     "writes sent twice",
     "requests for evidence that is hidden",
+    "requests for evidence that fail",
+    "descriptions that take seconds",
     "requests to a function before its upgrade",
     "orders to stop ignored",
     "alerts of missing evidence",

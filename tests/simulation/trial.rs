@@ -32,6 +32,12 @@ pub(crate) enum Trial {
     EndsAfterRelease,
     /// Missing evidence is reported once for each silence of a holder.
     QuietAlerts,
+    /// Descriptions fail for minutes with an error that may pass, and not with a denial.
+    Unanswered,
+    /// A description takes seconds.
+    SlowLooks,
+    /// Items of one Map run beside each other, and name the same parent.
+    Siblings,
 }
 
 /// A set of trials.
@@ -58,7 +64,10 @@ impl Trials {
         .and(Trial::WorkTime)
         .and(Trial::Successes)
         .and(Trial::EndsAfterRelease)
-        .and(Trial::QuietAlerts);
+        .and(Trial::QuietAlerts)
+        .and(Trial::Unanswered)
+        .and(Trial::SlowLooks)
+        .and(Trial::Siblings);
 
     pub(crate) const fn and(self, trial: Trial) -> Self {
         Self(self.0 | 1 << trial as u32)

@@ -28,21 +28,24 @@ pub(crate) enum Trouble {
     LambdaThrottled,
     /// Every invocation of one function fails.
     Deployed(Function),
-    /// Step Functions and ECS describe nothing.
+    /// Step Functions and ECS deny every description.
     Hidden,
-    /// Step Functions and ECS describe nothing, for longer than an hour.
+    /// Step Functions and ECS fail to describe anything, and may succeed soon.
+    Unanswered,
+    /// Step Functions and ECS deny every description, for longer than an hour.
     HiddenForHours,
     /// A function is not upgraded yet, and does not know one field of its requests.
     Old(Function, usize),
 }
 
 /// The kinds of trouble: in how many worlds of a thousand, and how long in seconds.
-const KINDS: [(Trouble, u64, (u64, u64)); 7] = [
+const KINDS: [(Trouble, u64, (u64, u64)); 8] = [
     (Trouble::TableAway, 400, (10, 600)),
     (Trouble::TableThrottled, 200, (30, 120)),
     (Trouble::LambdaThrottled, 200, (30, 120)),
     (Trouble::Deployed(Function::Acquire), 450, (5, 60)),
     (Trouble::Hidden, 550, (60, 600)),
+    (Trouble::Unanswered, 400, (10, 300)),
     (Trouble::HiddenForHours, 300, (4_000, 9_000)),
     (Trouble::Old(Function::Heartbeat, 0), 600, (30, 900)),
 ];
@@ -54,6 +57,7 @@ impl Weather {
         for (what, share, (least, most)) in KINDS {
             let trial = match what {
                 Trouble::HiddenForHours => Some(Trial::HiddenForHours),
+                Trouble::Unanswered => Some(Trial::Unanswered),
                 Trouble::Old(..) => Some(Trial::Upgrade),
                 _ => None,
             };
@@ -85,10 +89,17 @@ impl Weather {
         }
     }
 
-    /// Returns whether the services that describe executions and tasks give no answer at `now`.
-    pub(crate) fn hides(&self, now: u64) -> bool {
-        let hides = |what| matches!(what, Trouble::Hidden | Trouble::HiddenForHours);
-        self.at(now).any(hides)
+    /// Returns what the services that describe executions and tasks meet at `now`, if they describe nothing.
+    /// A denial comes before all other errors.
+    pub(crate) fn hides(&self, now: u64) -> Option<Trouble> {
+        let hides = [
+            Trouble::HiddenForHours,
+            Trouble::Hidden,
+            Trouble::Unanswered,
+        ];
+        hides
+            .into_iter()
+            .find(|what| self.at(now).any(|there| there == *what))
     }
 
     /// Returns since when they have given no answer, if they give none for hours.

@@ -61,6 +61,8 @@ pub(crate) struct World {
     rough: u64,
     /// When the latest fault began.
     fault_at: AtomicU64,
+    /// When DescribeExecution last showed an old state or was denied.
+    misled_at: AtomicU64,
     over: AtomicBool,
     random: Mutex<Rng>,
     tally: Mutex<Tally>,
@@ -104,6 +106,7 @@ impl World {
             clocks,
             rough,
             fault_at: AtomicU64::new(START),
+            misled_at: AtomicU64::new(0),
             over: AtomicBool::new(false),
             random: Mutex::new(random),
             tally: Mutex::default(),
@@ -162,6 +165,16 @@ impl World {
     /// Notes that something goes wrong now.
     pub(crate) fn has_fault(&self) {
         self.fault_at.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Notes that DescribeExecution shows an old state now, or is denied.
+    pub(crate) fn has_misled(&self) {
+        self.misled_at.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Returns when DescribeExecution last showed an old state or was denied.
+    pub(crate) fn last_misled(&self) -> u64 {
+        self.misled_at.load(Ordering::Relaxed)
     }
 
     /// Returns when something last went wrong.

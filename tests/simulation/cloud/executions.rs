@@ -1,10 +1,10 @@
 //! Step Functions: executions begin and end, states wait, and answers get lost. Its API is late,
 //! forgetful and sometimes unavailable.
 
-use super::{ExecutionRow, WaitingState, child, stop_task};
+use super::{ExecutionRow, WaitingState, child, look, stop_task};
 use crate::engine::{JobId, Slot, locked};
 use crate::invoke::Failure;
-use crate::pairs::Event;
+use crate::weather::Trouble;
 use crate::workflow::Story;
 use crate::world::{World, short};
 use crate::{bill, reaper, witness};
@@ -127,19 +127,14 @@ impl SimExecutions {
     /// Reaches the API for a call that only describes, which fails while evidence is hidden.
     async fn look(&self) -> Result<(), ExecutionsError> {
         self.reach().await?;
-        if self.world.weather.hides(self.world.now()) {
-            self.world.has_fault();
-            self.world.count("requests for evidence that is hidden");
-            let hours = self.world.weather.hidden_since(self.world.now()).is_some();
-            let event = if hours {
-                Event::HiddenHours
-            } else {
-                Event::HiddenMinutes
-            };
-            self.world.happens(event, None);
-            return Err(ExecutionsError::Denied("simulated".into()));
+        match look(&self.world).await {
+            None => Ok(()),
+            Some(Trouble::Unanswered) => Err(ExecutionsError::Unavailable("simulated".into())),
+            Some(_) => {
+                self.world.has_misled();
+                Err(ExecutionsError::Denied("simulated".into()))
+            }
         }
-        Ok(())
     }
 
     async fn reach(&self) -> Result<(), ExecutionsError> {
@@ -192,6 +187,7 @@ impl Executions for SimExecutions {
             return Ok(None);
         };
         if stale && now < row.started + LAG {
+            self.world.has_misled();
             return Ok(None);
         }
         let redrives = u32::try_from(row.story.redrives).unwrap_or(u32::MAX);
@@ -204,7 +200,11 @@ impl Executions for SimExecutions {
             redrives,
             stopped_at: Some(Timestamp::from_millis(at)),
         };
-        let lags = |since| stale && now < since + LAG;
+        let lags = |since| {
+            let lags = stale && now < since + LAG;
+            lags.then(|| self.world.has_misled());
+            lags
+        };
         Ok(Some(match (row.ended, row.end_before) {
             (Some((at, _)), _) if lags(at) => running(redrives),
             (Some(end), _) => ended(redrives, end),

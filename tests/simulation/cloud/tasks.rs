@@ -1,8 +1,9 @@
 //! ECS: tasks start late, work, die, and take time to stop. Its API shows them late.
 
-use super::{TaskRow, TaskStatus};
+use super::{TaskRow, TaskStatus, look};
 use crate::engine::{First, Slot, locked, race};
 use crate::pairs::Event;
+use crate::weather::Trouble;
 use crate::world::{self, World};
 use crate::{reaper, resource, witness};
 use lockstep::domain::{Container, Task, TaskArn, TaskSet, Timestamp};
@@ -173,19 +174,11 @@ impl SimTasks {
     /// Reaches the API for a call that only describes, which fails while evidence is hidden.
     async fn look(&self) -> Result<(), TasksError> {
         self.reach().await?;
-        if self.0.weather.hides(self.0.now()) {
-            self.0.has_fault();
-            self.0.count("requests for evidence that is hidden");
-            let hours = self.0.weather.hidden_since(self.0.now()).is_some();
-            let event = if hours {
-                Event::HiddenHours
-            } else {
-                Event::HiddenMinutes
-            };
-            self.0.happens(event, None);
-            return Err(TasksError::Denied("simulated".into()));
+        match look(&self.0).await {
+            None => Ok(()),
+            Some(Trouble::Unanswered) => Err(TasksError::Unavailable("simulated".into())),
+            Some(_) => Err(TasksError::Denied("simulated".into())),
         }
-        Ok(())
     }
 
     async fn reach(&self) -> Result<(), TasksError> {

@@ -62,6 +62,7 @@ names! {
         TableOutage = "table away",
         HiddenMinutes = "evidence hidden for minutes",
         HiddenHours = "evidence hidden for hours",
+        Unanswered = "evidence fails for minutes",
         LostRequest = "request lost",
         LostResponse = "response lost",
         LateRequest = "request late or doubled",

@@ -6,6 +6,7 @@ use crate::cloud::Batch;
 use crate::engine::locked;
 use crate::pairs::Facet;
 use crate::process::Plan;
+use crate::trial::Trial;
 use crate::workflow::Order;
 use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId, Timestamp, WaiterId, rfc3339};
@@ -30,7 +31,14 @@ pub(super) fn execution(world: &World, guarded: &Guarded, number: u64) -> Order 
     let batch = batch(world);
     let own = guarded.wants(world, Facet::States, 250);
     if guarded.wants(world, Facet::Parent, 150) {
-        let caller = format!("arn:aws:states:eu-west-1:1:execution:caller:call-{number}");
+        // The items of one Map come beside each other.
+        let siblings = if world.tries(Trial::Siblings) {
+            guarded.siblings
+        } else {
+            1
+        };
+        let call = number / siblings;
+        let caller = format!("arn:aws:states:eu-west-1:1:execution:caller:call-{call}");
         let field = match own {
             true => "parent",
             false => "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID",

@@ -8,9 +8,9 @@ use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId};
 use serde_json::Value;
 
-/// How long after a fault a retry may be skipped because of something that was not seen, in
-/// milliseconds.
-const RETRY_SETTLES: u64 = 60_000;
+/// For how long an old or denied description of an execution may have misled a call, in milliseconds: as
+/// long as a call of a function takes.
+const MISLEADS: u64 = 15_000;
 
 type Verdict = Result<(), String>;
 
@@ -54,10 +54,10 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
 /// Checks that a retry of a caller is not skipped because of its attempt before, which has ended.
 fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     let before = holder.as_str().strip_suffix("-retry");
-    let quiet = world.now() > world.last_fault() + RETRY_SETTLES;
+    let was_misled = world.now() <= world.last_misled() + MISLEADS;
     // A user's workflow that does not ask to wait is answered as it asks.
     let is_own = world.execution_is(holder, |row| row.story.is_own());
-    if output["status"] != "skipped" || before != Some(by) || !quiet || is_own {
+    if output["status"] != "skipped" || before != Some(by) || was_misled || is_own {
         return;
     }
     // Another run waits for the permit, and is next.
