@@ -226,7 +226,7 @@ async fn look(world: &World) -> Option<Trouble> {
         world.count("descriptions that take seconds");
         world.linger(1000..=SLOW).await;
     }
-    let trouble = world.weather.hides(world.now())?;
+    let trouble = world.hides()?;
     let (what, event) = match trouble {
         Trouble::Unanswered => ("requests for evidence that fail", Event::Unanswered),
         Trouble::HiddenForHours => ("requests for evidence that is hidden", Event::HiddenHours),

@@ -138,7 +138,12 @@ fn come(world: &Arc<World>, at: u64, order: Order) {
         if failed && retries && later.tries(Trial::Retries) {
             // Its caller retries a state that has timed out.
             locked(&later.audit).to_come += 1;
-            later.linger(1000..=20_000).await;
+            // What ended the attempt may keep its descriptions away for some time.
+            if later.tries(Trial::Unanswered) && later.fault(200) {
+                later.fail_descriptions();
+            }
+            let most = later.pick(&[1000, 20_000]);
+            later.linger(200..=most).await;
             later.count("retries of a caller");
             workflow::start(&later, &order.named("retry"));
             locked(&later.audit).to_come -= 1;

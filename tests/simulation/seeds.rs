@@ -79,8 +79,9 @@ const OFTEN: [&str; 54] = [
 ];
 
 /// What excuses a run. How often at most follows from [`shares`].
-const EXCUSES: [&str; 15] = [
+const EXCUSES: [&str; 16] = [
     Excuse::LateRegistration.name(),
+    Excuse::LateHeartbeat.name(),
     Excuse::Evicted.name(),
     Excuse::Forgotten.name(),
     Excuse::Yielded.name(),

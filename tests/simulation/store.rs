@@ -222,6 +222,7 @@ fn write_late(world: &Arc<World>, lock: LockKey, change: Change) {
         if matches!(answer, Ok(Commit::Committed(_))) {
             sender.count("late writes");
             sender.note("table", format_args!("{lock}: a late write arrived"));
+            witness::beats_late(&sender, &change);
         }
     });
 }

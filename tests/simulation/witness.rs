@@ -18,7 +18,7 @@ pub(crate) use excuse::Excuse;
 pub(crate) use ledger::{
     RunFacts, Terms, Witness, answered, asked, doubled, entered, execution_ended, waits, woken,
 };
-pub(crate) use limits::{alerts, turns};
+pub(crate) use limits::{alerts, beats_late, turns};
 pub(crate) use stops::{commits, stops_execution, stops_task, workflow_stops_task};
 pub(crate) use successes::{ends_as, is_green, releases, succeeded};
 pub(crate) use waiting::at_rest;

@@ -6,7 +6,7 @@ use crate::cloud::Cloud;
 use crate::engine::{Engine, JobId, locked};
 use crate::pairs::Pairs;
 use crate::trial::{Trial, Trials};
-use crate::weather::Weather;
+use crate::weather::{Trouble, Weather};
 use crate::witness::Witness;
 use fastrand::Rng;
 use lockstep::clock::Clock;
@@ -61,6 +61,8 @@ pub(crate) struct World {
     rough: u64,
     /// When the latest fault began.
     fault_at: AtomicU64,
+    /// Until when descriptions fail beside the weather.
+    fails_until: AtomicU64,
     /// When DescribeExecution last showed an old state or was denied.
     misled_at: AtomicU64,
     over: AtomicBool,
@@ -106,6 +108,7 @@ impl World {
             clocks,
             rough,
             fault_at: AtomicU64::new(START),
+            fails_until: AtomicU64::new(0),
             misled_at: AtomicU64::new(0),
             over: AtomicBool::new(false),
             random: Mutex::new(random),
@@ -165,6 +168,20 @@ impl World {
     /// Notes that something goes wrong now.
     pub(crate) fn has_fault(&self) {
         self.fault_at.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Lets descriptions fail from now on, for some seconds.
+    pub(crate) fn fail_descriptions(&self) {
+        let until = self.now() + self.number(1000..=20_000);
+        self.fails_until.store(until, Ordering::Relaxed);
+    }
+
+    /// Returns what the services that describe executions and tasks meet now, if they describe nothing.
+    pub(crate) fn hides(&self) -> Option<Trouble> {
+        let now = self.now();
+        let fails = now < self.fails_until.load(Ordering::Relaxed);
+        let fails = fails.then_some(Trouble::Unanswered);
+        self.weather.hides(now).or(fails)
     }
 
     /// Notes that DescribeExecution shows an old state now, or is denied.

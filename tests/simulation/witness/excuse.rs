@@ -31,6 +31,8 @@ pub(crate) enum Excuse {
     /// A retry of a caller was skipped because of its attempt before, and other runs wait behind
     /// that attempt. The permit goes to them.
     RetryBehindQueue,
+    /// A heartbeat was written late. It ends the silence of the holder, and does not move the end of the lease.
+    LateHeartbeat,
     /// The registration of a waiting state arrived after its end, or broke off before its place in
     /// the queue. Its side item stays until its TTL.
     LateRegistration,
@@ -49,6 +51,7 @@ impl Excuse {
             Self::LastStep => "excuse: last step",
             Self::BehindRunKey => "excuse: behind run key",
             Self::RetryBehindQueue => "excuse: retry behind a queue",
+            Self::LateHeartbeat => "excuse: late heartbeat",
             Self::LateRegistration => "excuse: late registration",
         }
     }

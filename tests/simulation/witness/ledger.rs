@@ -35,6 +35,8 @@ pub(crate) struct Witness {
     /// The holders about which an alert has said that evidence is missing, each with the silence
     /// that it was about.
     pub(super) alerts: BTreeSet<(HolderId, String)>,
+    /// The holders of which a heartbeat was written late.
+    pub(super) late_beats: BTreeSet<HolderId>,
     /// Whether no run may replace another one with the same run key.
     pub(crate) same_tick: bool,
     /// Grants of runs that were stopped for one that waited to replace them.

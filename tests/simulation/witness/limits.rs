@@ -1,12 +1,13 @@
 //! What takes no longer than it may: an exceeded limit, the end of an execution after its release,
 //! a freeze without evidence, and the alerts about missing evidence.
 
+use super::excuse::Excuse;
 use super::ledger::RunFacts;
 use super::waiting::{BOUND, SETTLED};
 use crate::engine::locked;
 use crate::trial::Trial;
 use crate::world::{World, short};
-use lockstep::domain::{FencingToken, HolderId, LockKey, LockRecord, Mode};
+use lockstep::domain::{Assign, Change, FencingToken, HolderId, LockKey, LockRecord, Mode, Update};
 
 /// How long after the end of its lease a holder may be left without evidence, in milliseconds.
 const HIDDEN: u64 = 3_600_000;
@@ -140,11 +141,29 @@ pub(super) fn check_hidden(world: &World, lock: &LockKey) {
 pub(crate) fn alerts(world: &World, holder: &HolderId, reason: &str) {
     let silence = reason.split(", ").next().unwrap_or_default();
     let silence = (holder.clone(), silence.to_owned());
-    let again = !locked(&world.witness).alerts.insert(silence);
+    let mut witness = locked(&world.witness);
+    let again = !witness.alerts.insert(silence);
+    let beats_late = witness.late_beats.contains(holder);
+    drop(witness);
+    if again && beats_late {
+        return Excuse::LateHeartbeat.count(world, holder);
+    }
     if again && world.tries(Trial::QuietAlerts) {
         world.break_promise(format!(
             "two alerts say of one silence of {holder} that nothing can be learnt: {reason}"
         ));
+    }
+}
+
+/// Notes a heartbeat that was written late.
+pub(crate) fn beats_late(world: &World, change: &Change) {
+    let Update::Assign(assigns) = &change.update else {
+        return;
+    };
+    for assign in assigns {
+        if let Assign::ExtendLease(holder, ..) = assign {
+            locked(&world.witness).late_beats.insert(holder.clone());
+        }
     }
 }
 
