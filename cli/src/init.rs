@@ -68,6 +68,7 @@ async fn attempt(args: &InitArgs) -> Result<Exit, ActError> {
         &files,
         &changes,
         &template,
+        args.offline,
     ))?;
     Ok(Exit::OK)
 }
@@ -147,6 +148,7 @@ impl Sources<'_> {
             };
             let [_, region, _] = place(&cluster.arn);
             self.earlier.check_region(region, self.args.force)?;
+            self.earlier.check_account(&cluster.arn, self.args.force)?;
             Ok(cluster)
         };
         self.desk.answer(ask, accept).await

@@ -108,6 +108,7 @@ async fn without_aws_the_files_have_the_answers_of_the_flags() {
     }
     assert!(!written["report.yaml"].contains("    Default:"));
     for command in [
+        "# the stack of Lockstep; --offline has not read it",
         "export AWS_REGION=eu-west-1",
         "sam deploy ",
         "lockstep doctor ",
@@ -223,7 +224,7 @@ async fn what_would_deploy_elsewhere_or_to_other_tasks_is_refused() {
             73,
             "it is for the stack lockstep",
         ),
-        (&["--email", "none"], 64, "--email is \"\", but must be"),
+        (&["--email", "none"], 64, "--email is \"none\", but must be"),
         (
             &["--name", "b", "--launch-type", "EC2", "--public-ip"],
             64,

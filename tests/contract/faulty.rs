@@ -48,6 +48,12 @@ pub(crate) struct Faulty<'a> {
     is_silent: AtomicBool,
     /// The side item of this waiter cannot be read.
     damaged: Option<WaiterId>,
+    /// Whether no read of a record gets a response.
+    is_mute: bool,
+    /// The number of the request that gets no response, from 1; 0 for none.
+    lost: u32,
+    /// The number of requests so far. Those that `responses` leaves out do not count.
+    requests: AtomicU32,
 }
 
 /// What happens to a grant right after a read.
@@ -77,6 +83,25 @@ impl<'a> Faulty<'a> {
             responses: AtomicU32::new(u32::MAX),
             is_silent: AtomicBool::new(false),
             damaged: None,
+            is_mute: false,
+            lost: 0,
+            requests: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns a table in which no read of a record gets a response.
+    pub(crate) fn mute(functions: &'a Functions) -> Self {
+        Self {
+            is_mute: true,
+            ..Self::of(functions)
+        }
+    }
+
+    /// Returns a table in which only the request with this number, from 1, gets no response.
+    pub(crate) fn losing(functions: &'a Functions, request: u32) -> Self {
+        Self {
+            lost: request,
+            ..Self::of(functions)
         }
     }
 
@@ -157,10 +182,15 @@ impl<'a> Faulty<'a> {
     }
 
     async fn respond(&self) {
-        if spent(&self.responses) {
-            self.is_silent.store(true, Ordering::SeqCst);
-            std::future::pending::<()>().await;
+        let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
+        if spent(&self.responses) || number == self.lost {
+            self.stay_silent().await;
         }
+    }
+
+    async fn stay_silent(&self) {
+        self.is_silent.store(true, Ordering::SeqCst);
+        std::future::pending::<()>().await;
     }
 
     /// Returns a table in which the sweep's index still has an old entry of `lock`.
@@ -208,6 +238,9 @@ impl LockStore for Faulty<'_> {
 
     async fn load(&self, lock: &LockKey) -> Result<Option<LockRecord>, StoreError> {
         self.respond().await;
+        if self.is_mute {
+            self.stay_silent().await;
+        }
         self.clock.advance(self.read_takes);
         if self.is_unread.swap(false, Ordering::SeqCst) {
             return Err(StoreError::Unavailable("this read fails".into()));

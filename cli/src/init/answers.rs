@@ -116,8 +116,10 @@ impl Question {
             Self::TaskDefinition if offline || value.starts_with("arn:") => {
                 let arns = Template::lockstep().check("TaskDefinitionArns", &every_revision(value));
                 let rule = "the ARN of one task definition, with or without a revision";
+                let (_, revision) = value.split_at(family(value).len());
                 arns.map_err(|_| rule.to_owned())
                     .and(one_of_a_list(value, rule))
+                    .and(word(revision, "(:[1-9][0-9]*)?", rule))
             }
             Self::Cluster => word(
                 value,
@@ -140,8 +142,8 @@ impl Question {
                         .into(),
                 ),
             },
-            Self::Subnets => not_empty(value, "SubnetIds"),
-            Self::SecurityGroups => not_empty(value, "SecurityGroupIds"),
+            Self::Subnets => not_empty(value, "SubnetIds").and(at_most(value, 16)),
+            Self::SecurityGroups => not_empty(value, "SecurityGroupIds").and(at_most(value, 5)),
             Self::Schedule => check_expression(value),
             Self::Timezone => check_zone(value),
             Self::MaxRun => parse::limit(value).map(drop),
@@ -177,10 +179,20 @@ pub(super) fn every_revision(arn: &str) -> String {
     format!("{}:*", family(arn))
 }
 
+/// Checks a list that has an entry and none that is empty. The pattern of the parameter takes a comma before the first.
 fn not_empty(value: &str, parameter: &str) -> Result<(), String> {
-    match value.is_empty() {
+    match value.is_empty() || value.starts_with(',') {
         true => Template::lockstep().check(parameter, "-"),
         false => Template::lockstep().check(parameter, value),
+    }
+}
+
+/// Checks that a list is no longer than ECS takes it
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_AwsVpcConfiguration.html>).
+fn at_most(value: &str, most: usize) -> Result<(), String> {
+    match value.split(',').count() <= most {
+        true => Ok(()),
+        false => Err(format!("at most {most} of them, which is the limit of ECS")),
     }
 }
 
@@ -260,6 +272,8 @@ pub(super) mod tests {
                     "report:*",
                     &cluster,
                     &format!("{task}:*"),
+                    &format!("{task}:0"),
+                    &format!("{task}:007"),
                     &format!("{task},{task}"),
                 ],
             ),
@@ -275,6 +289,7 @@ pub(super) mod tests {
                 vec![
                     "",
                     "role/a",
+                    ",arn:aws:iam::111122223333:role/a",
                     "arn:aws:iam::111122223333:role/a, none",
                     "arn:aws:iam::111122223333:role/a*",
                 ],
@@ -291,9 +306,13 @@ pub(super) mod tests {
             (
                 Q::Subnets,
                 vec!["subnet-1", "subnet-1,subnet-2"],
-                vec!["", "sg-1", "subnet-1 "],
+                vec!["", "sg-1", "subnet-1 ", ",subnet-1", "subnet-1,"],
             ),
-            (Q::SecurityGroups, vec!["sg-1"], vec!["", "subnet-1"]),
+            (
+                Q::SecurityGroups,
+                vec!["sg-1", "sg-1,sg-2,sg-3,sg-4,sg-5"],
+                vec!["", "subnet-1", ",sg-1", "sg-1,sg-2,sg-3,sg-4,sg-5,sg-6"],
+            ),
             (
                 Q::Schedule,
                 vec!["rate(1 hour)", "cron(0 6 * * ? *)"],

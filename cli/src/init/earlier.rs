@@ -1,6 +1,7 @@
 //! What the stacks let run already: in a file of an earlier lock, and deployed.
 
 use super::answers::{Answers, every_revision};
+use super::names::place;
 use super::saved::{FOLDER, LOCKSTEP_CONFIG, Saved, samconfig};
 use crate::args::init::InitArgs;
 use crate::exit::Exit;
@@ -29,12 +30,17 @@ impl Earlier {
             Some(sdk) => find_stack(sdk, &args.stack).await?,
             None => None,
         };
-        if let Some(stack) = &deployed {
+        if let Some(stack) = &deployed
+            && !is_table_alone(stack)
+        {
             check_origin(&args.stack, Origin::of(stack)).map_err(refused)?;
         }
         let path = args.directory.join(LOCKSTEP_CONFIG);
         let cannot =
             |why: String| ActError::new(Exit::CANNOT_WRITE, format!("{}: {why}", path.display()));
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(cannot("it exists and is no file".into()));
+        }
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -81,6 +87,24 @@ impl Earlier {
         }
     }
 
+    /// Checks that the file is for the partition and the account of the cluster.
+    ///
+    /// # Errors
+    /// [`ActError`] if it is not and `force` does not replace it.
+    pub(super) fn check_account(&self, cluster: &str, force: bool) -> Result<(), ActError> {
+        match self
+            .saved
+            .as_ref()
+            .and_then(|saved| foreign(saved, cluster))
+        {
+            Some(entry) if !force => Err(refused(format!(
+                "--cluster is {cluster:?}, but must be in the partition and the account of {LOCKSTEP_CONFIG}, which has \
+                 {entry}: --force replaces the file"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn region(&self) -> Option<&str> {
         self.saved.as_ref()?.setting("region")
     }
@@ -102,7 +126,8 @@ impl Earlier {
         let earlier = self.email().filter(|earlier| !earlier.is_empty());
         match earlier {
             Some(earlier) if earlier != email && !force => Err(refused(format!(
-                "--email is {email:?}, but must be {earlier:?}, which the stack has already: --force replaces it"
+                "--email is {:?}, but must be {earlier:?}, which the stack has already: --force replaces it",
+                if email.is_empty() { "none" } else { email }
             ))),
             _ => Ok(()),
         }
@@ -113,10 +138,11 @@ impl Earlier {
     }
 
     /// Returns the values that the parameter `parameter`, a list, has in the file and in the deployed stack. If the file
-    /// lacks the parameter and no stack is deployed, the parameter has its default, the empty list.
-    fn lists(&self, parameter: &str) -> Vec<String> {
+    /// lacks the parameter and no stack is deployed, the parameter has its default, the empty list. A file that is
+    /// replaced has none: it is of another Region or another account.
+    fn lists(&self, parameter: &str, answers: &Answers) -> Vec<String> {
         let deployed = self.of_stack(parameter).map(str::to_owned);
-        let saved = self.saved.as_ref().map(|saved| saved.get(parameter));
+        let saved = self.kept(answers).map(|saved| saved.get(parameter));
         let saved = match (saved, &deployed) {
             (Some(None), None) => Some(String::new()),
             (saved, _) => saved.flatten(),
@@ -126,8 +152,9 @@ impl Earlier {
 
     /// Returns the parameters of the stack of Lockstep: the lists with the entries of this lock.
     pub(super) fn parameters(&self, answers: &Answers) -> [(&'static str, String); 4] {
-        let with = |parameter: &str, own: Vec<String>| joined(&self.lists(parameter), &own);
-        let clusters = self.lists("ClusterArns");
+        let with =
+            |parameter: &str, own: Vec<String>| joined(&self.lists(parameter, answers), &own);
+        let clusters = self.lists("ClusterArns", answers);
         let clusters = match clusters.iter().any(String::is_empty) {
             // Every cluster is allowed, and an entry would end that.
             true => String::new(),
@@ -149,12 +176,12 @@ impl Earlier {
 
     /// Returns the file, if this lock is to be added to it.
     fn kept(&self, answers: &Answers) -> Option<&Saved> {
-        let of_region = |saved: &&Saved| {
-            saved
-                .setting("region")
-                .is_none_or(|region| region == answers.region())
+        let is_here = |saved: &&Saved| {
+            let region = saved.setting("region");
+            region.is_none_or(|region| region == answers.region())
+                && foreign(saved, &answers.cluster).is_none()
         };
-        self.saved.as_ref().filter(of_region)
+        self.saved.as_ref().filter(is_here)
     }
 
     /// Returns whether the file keeps what it has.
@@ -192,6 +219,31 @@ fn joined(earlier: &[String], own: &[String]) -> String {
         }
     }
     all.join(",")
+}
+
+/// Returns an entry of the lists of `saved` that is of another partition or account than `cluster`. A stack can run
+/// nothing there, so the file is of another stack.
+fn foreign(saved: &Saved, cluster: &str) -> Option<String> {
+    let [partition, _, account] = place(cluster);
+    let lists = ["TaskDefinitionArns", "TaskRoleArns", "ClusterArns"];
+    let lists: Vec<_> = lists.into_iter().filter_map(|of| saved.get(of)).collect();
+    let mut entries = lists.iter().flat_map(|list| list.split(','));
+    let found = entries.find(|entry| {
+        let [of, _, owner] = place(entry);
+        !entry.is_empty() && (of, owner) != (partition, account)
+    });
+    found.map(str::to_owned)
+}
+
+/// Returns whether a stack is that of infra/examples/table.yaml, by which a table comes back: docs/upgrade.md. Lockstep
+/// is deployed over it.
+fn is_table_alone(stack: &Stack) -> bool {
+    let keys = stack.parameters().iter();
+    let keys: Vec<_> = keys.filter_map(|of| of.parameter_key()).collect();
+    let description = stack.description().unwrap_or_default();
+    keys == ["KmsKeyArn"]
+        && stack.outputs().is_empty()
+        && description.starts_with("Lockstep - the lock table alone")
 }
 
 fn check_origin(stack: &str, origin: Origin) -> Result<(), String> {
@@ -336,6 +388,62 @@ mod tests {
                 ("ClusterArns", expected.to_owned())
             );
         }
+    }
+
+    #[test]
+    fn a_file_of_another_region_or_account_gives_nothing_to_this_stack() {
+        let here = "TaskDefinitionArns";
+        for (region, entry, passes) in [
+            ("eu-west-1", OTHER.to_owned(), true),
+            ("us-east-1", OTHER.replace("eu-west-1", "us-east-1"), true),
+            (
+                "eu-west-1",
+                OTHER.replace("111122223333", "999900001111"),
+                false,
+            ),
+            ("eu-west-1", OTHER.replace("arn:aws:", "arn:aws-cn:"), false),
+        ] {
+            let text = samconfig("a", "lockstep", region, false, &[(here, entry.clone())]);
+            let earlier = Earlier {
+                saved: Some(Saved::read(&text).unwrap()),
+                deployed: None,
+            };
+            let is_kept = passes && region == "eu-west-1";
+
+            let expected = match is_kept {
+                true => format!("{OTHER},{OWN}"),
+                false => OWN.to_owned(),
+            };
+            assert_eq!(earlier.parameters(&answers())[0], (here, expected));
+            assert_eq!(earlier.keeps(&answers()), is_kept, "{entry}");
+            assert_eq!(earlier.check_account(CLUSTER, false).is_ok(), passes);
+            assert!(earlier.check_account(CLUSTER, true).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_table_that_came_back_is_deployed_over() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/examples/table.yaml");
+        let table = fs::read_to_string(file).unwrap();
+        let description = table
+            .lines()
+            .find_map(|line| line.strip_prefix("Description: "));
+        let of = |parameters: &[(&str, &str)], description: Option<&str>| {
+            let parameters = parameters.iter().map(|(key, value)| {
+                let parameter = Parameter::builder().parameter_key(*key);
+                parameter.parameter_value(*value).build()
+            });
+            Stack::builder()
+                .stack_name("lockstep")
+                .creation_time(DateTime::from_secs(0))
+                .stack_status(StackStatus::ImportComplete)
+                .set_description(description.map(str::to_owned))
+                .set_parameters(Some(parameters.collect()))
+                .build()
+        };
+        assert!(is_table_alone(&of(&[("KmsKeyArn", "")], description)));
+        assert!(!is_table_alone(&of(&[("KmsKeyArn", "")], None)));
+        assert!(!is_table_alone(&of(&[], description)));
     }
 
     #[test]

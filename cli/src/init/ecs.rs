@@ -142,7 +142,10 @@ pub(super) fn launch(
     };
     let on_fargate = fits(Compatibility::Fargate.as_str());
     let on_ec2 = fits(Compatibility::Ec2.as_str());
-    let compatible = task.compatible.join(", ");
+    let compatible = match task.compatible.is_empty() {
+        true => Compatibility::Ec2.as_str().to_owned(),
+        false => task.compatible.join(", "),
+    };
     match given {
         Some(Launch::Fargate) if !on_fargate => Err(format!(
             "--launch-type is \"FARGATE\", but must be one that the task definition requires: {compatible}"
@@ -233,6 +236,22 @@ mod tests {
                 Ok(_) => assert_eq!(refused, ""),
                 Err(why) => assert!(!refused.is_empty() && why.contains(refused), "{why}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_launch_type_that_is_refused_names_those_that_fit() {
+        for (required, given, fits) in [
+            (&[][..], Launch::Fargate, ": EC2"),
+            (&[Compatibility::Ec2], Launch::Fargate, ": EC2"),
+            (&[Compatibility::Fargate], Launch::Ec2, ": FARGATE"),
+        ] {
+            let definition = definition(NetworkMode::Awsvpc, required);
+            let task = described("report", &definition).unwrap();
+
+            let refused = launch(Some(given), &task, false).unwrap_err();
+
+            assert!(refused.ends_with(fits), "{refused}");
         }
     }
 

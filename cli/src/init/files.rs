@@ -203,7 +203,12 @@ fn change(directory: &Path, file: &File, force: bool) -> Result<Change, ActError
         ))
     };
     match fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Change::Written),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return match path.symlink_metadata() {
+                Ok(_) => refused("it is a symbolic link to nothing".into()),
+                Err(_) => Ok(Change::Written),
+            };
+        }
         Ok(found) if !found.is_file() => return refused("it exists and is no file".into()),
         _ => {}
     }
@@ -212,7 +217,8 @@ fn change(directory: &Path, file: &File, force: bool) -> Result<Change, ActError
         Ok(_) if file.is_added_to => Ok(Change::AddedTo),
         Ok(_) if force => Ok(Change::Written),
         Ok(_) => refused(
-            "it exists with other content, and nothing was written: --force replaces it".into(),
+            "it exists with other content, and nothing was written: --force replaces it, and --name names others"
+                .into(),
         ),
         Err(error) => refused(format!("it cannot be read: {error}")),
     }
@@ -323,6 +329,19 @@ mod tests {
         );
         let left: Vec<_> = fs::read_dir(folder.join(FOLDER)).unwrap().collect();
         assert_eq!(left.len(), 1, "nothing else was written: {left:?}");
+        fs::remove_dir_all(folder).ok();
+    }
+
+    #[test]
+    fn a_link_to_nothing_stays() {
+        let (folder, files) = scene("link");
+        let link = folder.join("lockstep/a");
+        std::os::unix::fs::symlink("../none", &link).unwrap();
+
+        let refused = write(&folder, &files, true).unwrap_err();
+
+        assert!(refused.text.contains("a symbolic link"), "{}", refused.text);
+        assert!(link.is_symlink());
         fs::remove_dir_all(folder).ok();
     }
 

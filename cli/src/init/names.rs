@@ -14,8 +14,9 @@ pub(super) fn name_of(lock: &str) -> String {
 /// # Errors
 /// The flag, the value and the rule that the value breaks, in one line.
 pub(super) fn check_stack(stack: &str) -> Result<(), String> {
-    let rule = "1 to 128 letters, digits and hyphens, and begin with a letter";
-    let checked = word(stack, "[A-Za-z][A-Za-z0-9-]{0,127}", rule);
+    let rule = "1 to 62 letters, digits and hyphens, of which the first is a letter, because a schedule is named \
+                STACK-NAME and has up to 64";
+    let checked = word(stack, "[A-Za-z][A-Za-z0-9-]{0,61}", rule);
     checked.map_err(|rule| format!("--stack is {stack:?}, but must be {rule}"))
 }
 
@@ -90,5 +91,10 @@ mod tests {
             }
         }
         assert_eq!(name_of("reports/hourly.a"), "reports-hourly-a");
+        let longest = "s".repeat(62);
+        assert_eq!(check_stack(&longest), Ok(()));
+        assert_eq!(check_name(&longest, "a", None), Ok(()));
+        let refused = check_stack(&format!("{longest}s")).unwrap_err();
+        assert!(refused.starts_with("--stack is "), "{refused}");
     }
 }

@@ -23,6 +23,12 @@ pub(super) struct Template {
     is_built: bool,
 }
 
+/// What the command that deploys the stack of Lockstep is for, if AWS was read.
+const STACK: &str = "the stack of Lockstep";
+/// The same, if it was not.
+const STACK_UNREAD: &str = "the stack of Lockstep; --offline has not read it: if it is there, this takes away what \
+                            lockstep/samconfig.toml lacks";
+
 /// Finds the template that `--template` names: a file, or the folder of one. A release and the folder `infra` of
 /// a checkout both have it as template.yaml.
 ///
@@ -72,6 +78,7 @@ pub(super) fn report(
     files: &[File],
     changes: &[Change],
     template: &Template,
+    is_offline: bool,
 ) -> String {
     let mut text = String::new();
     for (file, change) in files.iter().zip(changes) {
@@ -83,7 +90,7 @@ pub(super) fn report(
         let _ = writeln!(text, "{what:9} {}", directory.join(&file.path).display());
     }
     text.push_str("\nNext, in your repository:\n\n");
-    for (why, command) in commands(directory, answers, template) {
+    for (why, command) in commands(directory, answers, template, is_offline) {
         let _ = writeln!(text, "# {why}\n{command}\n");
     }
     let _ = writeln!(
@@ -98,6 +105,7 @@ fn commands(
     directory: &Path,
     answers: &Answers,
     template: &Template,
+    is_offline: bool,
 ) -> Vec<(&'static str, String)> {
     let Answers { lock, stack, .. } = answers;
     let schedule = answers.schedule_name();
@@ -135,7 +143,7 @@ fn commands(
     }
     commands.extend([
         (
-            "the stack of Lockstep",
+            if is_offline { STACK_UNREAD } else { STACK },
             deploy(&template.word, LOCKSTEP_CONFIG),
         ),
         (

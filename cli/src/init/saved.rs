@@ -11,13 +11,20 @@ pub(super) const LOCKSTEP_CONFIG: &str = "lockstep/samconfig.toml";
 /// The section that `sam deploy` reads.
 const SECTION: [&str; 3] = ["default", "deploy", "parameters"];
 const OVERRIDES: &str = "parameter_overrides";
-/// An assignment of `parameter_overrides` where it is one text, as `sam deploy --guided` writes it.
-const ASSIGNMENT: &str = r#"([A-Za-z0-9]+)=("(?:\\.|[^"\\])*"|[^ "]*)"#;
+/// The section whose settings hold for every command of `sam`, where [`SECTION`] lacks them.
+const GLOBAL: [&str; 3] = ["default", "global", "parameters"];
+/// An assignment, as `init` and `sam deploy --guided` write it. `parameter_overrides` is one text of them, or a list
+/// with one in each text. SAM reads more than that, and what is not known to be the same must not be changed.
+const ASSIGNMENT: &str = r#"([A-Za-z0-9]+)=("(?:\\.|[^"\\])*"|[^\s"']*)"#;
+/// The other way to write assignments: `ParameterKey=NAME,ParameterValue=VALUE`.
+const KEY: &str = "ParameterKey";
 
 /// The saved answers of a file.
 #[derive(Debug)]
 pub(super) struct Saved {
     document: DocumentMut,
+    /// The text that was read, which may have a byte order mark and other ends of lines than the document.
+    text: String,
 }
 
 impl Saved {
@@ -28,15 +35,23 @@ impl Saved {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let document = text.parse::<DocumentMut>();
         let document = document.map_err(|error| format!("it is no TOML: {}", error.message()))?;
-        let saved = Self { document };
+        let saved = Self {
+            document,
+            text: text.to_owned(),
+        };
         let is_known = match saved.section().map(|section| section.get(OVERRIDES)) {
             None => return Err(format!("it has no section {}", SECTION.join("."))),
-            Some(None | Some(Item::Value(Value::String(_)))) => true,
+            Some(None) => true,
+            Some(Some(Item::Value(Value::String(text)))) => assignments(text.value()).is_some(),
             Some(Some(Item::Value(Value::Array(array)))) => array
                 .iter()
                 .all(|one| one.as_str().and_then(assignment).is_some()),
             Some(Some(_)) => false,
         };
+        let global = saved.table(GLOBAL);
+        if global.is_some_and(|global| global.contains_key(OVERRIDES)) {
+            return Err(format!("it has {OVERRIDES} in {}", GLOBAL.join(".")));
+        }
         match is_known {
             true => Ok(saved),
             false => Err(format!("its {OVERRIDES} are no texts NAME=VALUE")),
@@ -44,8 +59,12 @@ impl Saved {
     }
 
     fn section(&self) -> Option<&Table> {
+        self.table(SECTION)
+    }
+
+    fn table(&self, path: [&str; 3]) -> Option<&Table> {
         let mut table = self.document.as_table();
-        for name in SECTION {
+        for name in path {
             table = table.get(name)?.as_table()?;
         }
         Some(table)
@@ -53,12 +72,14 @@ impl Saved {
 
     /// Returns a setting of the file, such as `stack_name`.
     pub(super) fn setting(&self, name: &str) -> Option<&str> {
-        self.section()?.get(name)?.as_str()
+        let tables = [SECTION, GLOBAL].into_iter();
+        let mut found = tables.filter_map(|path| self.table(path)?.get(name));
+        found.next()?.as_str()
     }
 
-    /// Returns the value of a parameter.
+    /// Returns the value of a parameter. Of several, SAM takes the last one.
     pub(super) fn get(&self, parameter: &str) -> Option<String> {
-        let mut all = self.assignments().into_iter();
+        let mut all = self.assignments().into_iter().rev();
         all.find_map(|(name, value)| (name == parameter).then_some(value))
     }
 
@@ -68,15 +89,7 @@ impl Saved {
                 let texts = array.iter().filter_map(Value::as_str);
                 texts.filter_map(assignment).collect()
             }
-            Some(Item::Value(Value::String(text))) => {
-                let Ok(pattern) = Regex::new(ASSIGNMENT) else {
-                    return Vec::new();
-                };
-                let found = pattern.captures_iter(text.value());
-                found
-                    .map(|of| (of[1].to_owned(), unquoted(&of[2])))
-                    .collect()
-            }
+            Some(Item::Value(Value::String(text))) => assignments(text.value()).unwrap_or_default(),
             _ => Vec::new(),
         }
     }
@@ -89,7 +102,7 @@ impl Saved {
             .filter(|(name, value)| self.get(name).as_ref() != Some(value))
             .collect();
         if wrong.is_empty() {
-            return document.to_string();
+            return self.text.clone();
         }
         let section = SECTION
             .into_iter()
@@ -108,33 +121,55 @@ impl Saved {
             *overrides = Item::Value(all.collect::<Array>().into());
         }
         if let Some(array) = overrides.as_array_mut() {
+            let before = array.len();
             for (name, value) in wrong {
                 let text = assigned(name, value);
                 let is_it = |one: &Value| {
                     let known = one.as_str().and_then(assignment);
                     known.is_some_and(|(known, _)| known == *name)
                 };
-                let at = array.iter().position(is_it);
+                let all = array.iter().enumerate();
+                let at = all.filter(|(_, one)| is_it(one)).map(|(at, _)| at).last();
                 match at {
                     Some(at) => drop(array.replace(at, text)),
                     None => array.push(text),
                 }
             }
-            // One on a line.
-            for one in array.iter_mut() {
-                let has_comment = |text: Option<&toml_edit::RawString>| {
-                    text.and_then(toml_edit::RawString::as_str)
-                        .is_some_and(|text| text.contains('#'))
-                };
-                if !has_comment(one.decor().prefix()) {
-                    one.decor_mut().set_prefix("\n    ");
-                }
-            }
-            array.set_trailing_comma(true);
-            array.set_trailing("\n");
+            one_on_a_line(array, before);
         }
-        document.to_string()
+        let text = document.to_string();
+        match self.text.contains("\r\n") {
+            true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+            false => text,
+        }
     }
+}
+
+/// Lays out a list with one entry on a line. A comment behind the last of the `before` entries that were there stays
+/// behind it.
+fn one_on_a_line(array: &mut Array, before: usize) {
+    let comment = array.trailing().as_str().unwrap_or_default();
+    let comment = comment.contains('#').then(|| comment.trim_end().to_owned());
+    if let Some(comment) = &comment
+        && let Some(first) = array.get_mut(before)
+    {
+        first.decor_mut().set_prefix(format!("{comment}\n    "));
+    }
+    let is_last = array.len() == before;
+    for one in array.iter_mut() {
+        let has_comment = |text: Option<&toml_edit::RawString>| {
+            text.and_then(toml_edit::RawString::as_str)
+                .is_some_and(|text| text.contains('#'))
+        };
+        if !has_comment(one.decor().prefix()) {
+            one.decor_mut().set_prefix("\n    ");
+        }
+    }
+    array.set_trailing_comma(true);
+    array.set_trailing(match comment {
+        Some(comment) if is_last => format!("{comment}\n"),
+        _ => "\n".to_owned(),
+    });
 }
 
 /// Returns the text of a new file, with which `sam deploy` asks at most whether it is to change what it shows.
@@ -172,13 +207,32 @@ fail_on_empty_changeset = false
 
 /// Returns an assignment as SAM reads it. Without the quotes, SAM ends a value at a space and drops an empty one.
 fn assigned(name: &str, value: &str) -> String {
-    format!("{name}=\"{value}\"")
+    format!("{name}=\"{}\"", value.replace('"', "\\\""))
 }
 
 /// Splits an assignment into name and value.
 fn assignment(text: &str) -> Option<(String, String)> {
-    let (name, value) = text.split_once('=')?;
-    Some((name.to_owned(), unquoted(value)))
+    match &assignments(text)?[..] {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// Splits assignments with spaces between them; returns `None` if the text has anything else.
+fn assignments(text: &str) -> Option<Vec<(String, String)>> {
+    let one = Regex::new(&format!("^{ASSIGNMENT}(?: +|$)")).ok()?;
+    let mut rest = text.trim_matches(' ');
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let found = one.captures(rest)?;
+        let (name, value) = (found[1].to_owned(), unquoted(&found[2]));
+        if name == KEY {
+            return None;
+        }
+        all.push((name, value));
+        rest = &rest[found[0].len()..];
+    }
+    Some(all)
 }
 
 fn unquoted(value: &str) -> String {
@@ -265,8 +319,96 @@ mod tests {
             "version = 0.1\n",
             "[default.deploy.parameters]\nparameter_overrides = 1\n",
             "[default.deploy.parameters]\nparameter_overrides = [\"LogLevel\"]\n",
+            "[default.deploy.parameters]\n[default.global.parameters]\nparameter_overrides = \"A=b\"\n",
         ] {
             assert!(Saved::read(text).is_err(), "{text}");
         }
+    }
+
+    /// Returns a file whose `parameter_overrides` are this TOML.
+    fn overridden(toml: &str) -> Result<Saved, String> {
+        Saved::read(&format!(
+            "[default.deploy.parameters]\nstack_name = \"lockstep\"\nparameter_overrides = {toml}\n"
+        ))
+    }
+
+    #[test]
+    fn assignments_that_sam_reads_in_another_way_are_refused() {
+        for toml in [
+            r#""ParameterKey=TaskDefinitionArns,ParameterValue=a:* ParameterKey=LogLevel,ParameterValue=info""#,
+            r#"["ParameterKey=TaskDefinitionArns,ParameterValue=a:*"]"#,
+            r#"["LogLevel=info TaskDefinitionArns=a:*"]"#,
+            r#"["TaskDefinitionArns='a:*'"]"#,
+            r#""TaskDefinitionArns='a:*'""#,
+            r#""LogLevel=info and more""#,
+            "\"\"\"\nLogLevel=info\nTaskDefinitionArns=a:*\n\"\"\"",
+        ] {
+            let refused = overridden(toml).unwrap_err();
+            assert!(refused.contains("no texts NAME=VALUE"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn of_several_assignments_of_a_name_the_last_one_holds() {
+        let saved = overridden(r#"["TaskRoleArns=a", "TaskRoleArns=b"]"#).unwrap();
+
+        let text = saved.with(&[("TaskRoleArns", "b,c".to_owned())]);
+
+        assert_eq!(saved.get("TaskRoleArns").as_deref(), Some("b"));
+        let again = Saved::read(&text).unwrap();
+        assert_eq!(again.get("TaskRoleArns").as_deref(), Some("b,c"), "{text}");
+    }
+
+    #[test]
+    fn comments_and_ends_of_lines_stay() {
+        let list = "[\n    \"LogLevel=info\", # until Friday\n    # \"Alarms=false\",\n]";
+        let saved = overridden(list).unwrap();
+        for (name, value) in [("LogLevel", "debug"), ("ClusterArns", "a")] {
+            let text = saved.with(&[(name, value.to_owned())]);
+            for comment in ["# until Friday", "# \"Alarms=false\","] {
+                assert!(text.contains(comment), "{text}");
+            }
+            let again = Saved::read(&text).unwrap();
+            assert_eq!(again.get(name).as_deref(), Some(value), "{text}");
+            assert_eq!(again.get("Alarms"), None, "{text}");
+        }
+
+        let lines = new().replace('\n', "\r\n");
+        let saved = Saved::read(&lines).unwrap();
+        assert_eq!(saved.with(&[]), lines);
+        let text = saved.with(&[("ClusterArns", "a".to_owned())]);
+        assert!(
+            text.split('\n')
+                .rev()
+                .skip(1)
+                .all(|line| line.ends_with('\r')),
+            "{text:?}"
+        );
+    }
+
+    #[test]
+    fn a_quote_in_a_value_stays_one() {
+        let saved = overridden(r#"'RunbookUrl="https://a/\"b\"" LogLevel=info'"#).unwrap();
+
+        let text = saved.with(&[("LogLevel", "debug".to_owned())]);
+
+        let again = Saved::read(&text).unwrap();
+        assert_eq!(
+            again.get("RunbookUrl").as_deref(),
+            Some(r#"https://a/"b""#),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_setting_of_every_command_is_one_of_the_deploy() {
+        let saved = Saved::read(
+            "[default.global.parameters]\nregion = \"us-east-1\"\nstack_name = \"a\"\n\
+             [default.deploy.parameters]\nstack_name = \"b\"\n",
+        )
+        .unwrap();
+
+        assert_eq!(saved.setting("region"), Some("us-east-1"));
+        assert_eq!(saved.setting("stack_name"), Some("b"));
     }
 }

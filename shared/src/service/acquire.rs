@@ -21,17 +21,18 @@
 
 mod answer;
 mod checks;
+mod looks;
 mod report;
 mod resume;
 
-use self::answer::{held, refused};
-use self::checks::Checked;
+use self::answer::{goes_on_to_wait, held, refused};
+use self::looks::Looks;
 use super::{DECISION_END, Deps, EFFECTS_END, Ports};
 use crate::clock::{CallTime, OutOfTime, within};
 use crate::contract::{AcquireRequest, AcquireResponse, CheckedAcquire};
 use crate::error::Error;
 use crate::executions::Executions;
-use lockstep_core::domain::{Effect, HolderId, Lease, Refusal, TaskToken};
+use lockstep_core::domain::{Effect, HolderId, Lease, TaskToken};
 use lockstep_core::protocol::{Done, ProtocolError};
 use serde_json::Value;
 use std::time::Duration;
@@ -73,11 +74,12 @@ pub async fn run<P: Ports>(
         request: &request,
         time,
     };
-    let (result, checked) = call.time.until(DECISION_END, call.decide()).await??;
+    let (result, looks) = call.time.until(DECISION_END, call.decide()).await??;
     // Step Functions retries this error. By then DescribeExecution shows whether the earlier attempt has
     // ended.
-    if let (Err(ProtocolError::Refused(refusal)), Some(holder)) = (&result, checked.unsettled)
-        && !leads_to_queue(&request, refusal)
+    if let Err(ProtocolError::Refused(refusal)) = &result
+        && !goes_on_to_wait(&request, refusal)
+        && let Some(holder) = call.attempt_in_doubt(refusal, &looks)
     {
         // The answer `skipped` or `duplicate` would end a caller's retry without a run.
         return Err(Error::earlier_attempt_in_doubt(lock, &holder));
@@ -86,7 +88,7 @@ pub async fn run<P: Ports>(
     let response = match result {
         Ok(done) => {
             call.perform(done.effects).await;
-            held(&request, &deps.table, done.outcome, checked.freed)
+            held(&request, &deps.table, done.outcome, looks.freed)
         }
         Err(ProtocolError::Refused(refusal)) => {
             report::refusal(deps, &request, &refusal, now).await;
@@ -109,31 +111,19 @@ struct Call<'a, P: Ports> {
 }
 
 impl<P: Ports> Call<'_, P> {
-    /// Decides on the request, checks the holders in the way, and decides again if a check changed something.
+    /// Decides on the request, and again after each look at the holders in the way that may have changed the
+    /// decision.
     ///
     /// # Errors
-    /// [`OutOfTime`] if the table gives no answer to the second decision. That decision may be written, so the first one
-    /// is no answer any more.
-    async fn decide(&self) -> Result<(Result<Done, ProtocolError>, Checked), OutOfTime> {
+    /// [`OutOfTime`] if the table gives no answer to a later decision. That decision may be written, so the one
+    /// before is no answer any more.
+    async fn decide(&self) -> Result<(Result<Done, ProtocolError>, Looks), OutOfTime> {
+        let mut looks = Looks::default();
         let mut result = self.execute().await;
-        let mut checked = Checked::default();
-        // A holder may be in the way only at the second decision: it got its turn by these checks, or has lost
-        // its permit under `yield` and keeps its run key until its end is known.
-        for _ in 0..2 {
-            let more = self.check_holders(&result, &checked).await;
-            let differs = more.may_differ(&checked);
-            checked = Checked {
-                freed: more.freed.or(checked.freed),
-                unsettled: more.unsettled.or(checked.unsettled),
-                ..more
-            };
-            // A caller that is in the queue needs no second decision: a hand-over to it ends its waiting state.
-            if self.request.acquire.task_token.is_some() && result.is_ok() || !differs {
-                break;
-            }
+        while self.look(&result, &mut looks).await {
             result = self.time.until(DECISION_END, self.execute()).await?;
         }
-        Ok((result, checked))
+        Ok((result, looks))
     }
 
     async fn execute(&self) -> Result<Done, ProtocolError> {
@@ -176,15 +166,6 @@ impl<P: Ports> Call<'_, P> {
         }
         Ok(())
     }
-}
-
-/// Returns whether the workflow of the caller goes on to wait in the queue after this refusal.
-fn leads_to_queue(request: &CheckedAcquire, refusal: &Refusal) -> bool {
-    request.may_wait
-        && matches!(
-            refusal,
-            Refusal::Held { .. } | Refusal::PermitsMismatch { .. }
-        )
 }
 
 /// Splits off the holders to be stopped, which need evidence first, from the effects that need none.

@@ -1,6 +1,6 @@
 //! An item of a Map behind siblings at work, whose checks take their time or are throttled.
 
-use crate::functions::{Functions, Lines, RETENTION};
+use crate::functions::{Answer, Functions, Lines, RETENTION};
 use crate::scene::{ask_with, execution, merged, status_of};
 use lockstep::clock::{Clock, ManualClock};
 use lockstep::domain::{
@@ -16,14 +16,18 @@ use lockstep::store::memory::MemoryStore;
 use lockstep::tasks::memory::MemoryTasks;
 use lockstep::telemetry::Metrics;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Step Functions, of which each DescribeExecution takes 60 ms. A call that would end after the checks of an acquire
+/// Step Functions, of which each DescribeExecution takes its time. A call that would end after the checks of an acquire
 /// gets no response.
 struct Slow<'a> {
     executions: &'a MemoryExecutions,
     clock: &'a ManualClock,
     checks_end: Timestamp,
+    /// The milliseconds that the next DescribeExecution takes, and those of each later one.
+    next: AtomicU64,
+    later: u64,
 }
 
 impl Executions for Slow<'_> {
@@ -35,7 +39,8 @@ impl Executions for Slow<'_> {
         &self,
         execution: &ExecutionArn,
     ) -> Result<Option<ExecutionDescription>, ExecutionsError> {
-        self.clock.advance(Duration::from_millis(60));
+        let takes = self.next.swap(self.later, Ordering::SeqCst);
+        self.clock.advance(Duration::from_millis(takes));
         if self.clock.now() >= self.checks_end {
             std::future::pending::<()>().await;
         }
@@ -121,17 +126,20 @@ async fn full() -> Functions {
     functions
 }
 
-/// Ten checks of 60 ms and a pause of a second, four times, take 5.4 s. All siblings are seen at work, so nothing is in
-/// doubt.
-#[tokio::test]
-async fn an_item_of_a_map_is_skipped_behind_ten_siblings_at_work() {
-    let functions = full().await;
+/// Sends `request` while the first DescribeExecution takes `first` milliseconds, and each later one `later`.
+pub(super) async fn acquire_slowly(
+    functions: &Functions,
+    [first, later]: [u64; 2],
+    request: Value,
+) -> Answer {
     let deps: Deps<Ports<'_>> = Deps {
         protocol: Protocol::new(&functions.store, &functions.clock, 1),
         executions: Slow {
             executions: &functions.executions,
             clock: &functions.clock,
             checks_end: functions.now().plus(Seconds::of(5)),
+            next: AtomicU64::new(first),
+            later,
         },
         tasks: &functions.tasks,
         events: &functions.events,
@@ -140,11 +148,33 @@ async fn an_item_of_a_map_is_skipped_behind_ten_siblings_at_work() {
         retention: RETENTION,
         run_events: false,
     };
+    let answer = acquire::handle(&deps, request).await;
+    answer.map(|answer| serde_json::to_value(answer).unwrap())
+}
 
-    let answer = acquire::handle(&deps, item("b", &json!({}))).await;
+/// Three rounds of ten checks of 60 ms, with a pause of a second between them, take 3.8 s, and a fourth one would end
+/// too late. All siblings are seen at work, so nothing is in doubt.
+#[tokio::test]
+async fn an_item_of_a_map_is_skipped_behind_ten_siblings_at_work() {
+    let functions = full().await;
 
-    let answer = answer.map(|answer| serde_json::to_value(answer).unwrap());
+    let answer = acquire_slowly(&functions, [60, 60], item("b", &json!({}))).await;
+
     assert_eq!(status_of(&answer), "skipped");
+}
+
+/// The last round of checks before the second decision begins more than three seconds after the start, and ends in time.
+/// One more round would end 5.25 s (45 ms), 5.2 s (80 ms) or 5.6 s (90 ms) after the start. All siblings were seen at work
+/// in each round.
+#[tokio::test]
+async fn an_item_of_a_map_is_skipped_however_long_each_check_of_its_siblings_takes() {
+    for takes in [30, 45, 60, 70, 80, 90] {
+        let functions = full().await;
+
+        let answer = acquire_slowly(&functions, [takes, takes], item("b", &json!({}))).await;
+
+        assert_eq!(status_of(&answer), "skipped", "{takes} ms");
+    }
 }
 
 /// The first request of a run under `queue` or `replace` does not wait. The answer `skipped` takes the run to its waiting

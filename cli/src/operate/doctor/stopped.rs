@@ -20,7 +20,7 @@ pub(super) async fn check_concurrency(
         let call = client.get_function_concurrency().function_name(arn);
         match call.send().await {
             Ok(found) if found.reserved_concurrent_executions() == Some(0) => {
-                stopped.push(function)
+                stopped.push(format!("{function} ({arn})"));
             }
             Ok(_) => {}
             Err(failure) => {
@@ -39,7 +39,7 @@ pub(super) async fn check_concurrency(
                 stopped.join(", ")
             ),
         },
-        "type aws lambda delete-function-concurrency --function-name NAME, unless a restore of the table is going on",
+        "type aws lambda delete-function-concurrency --function-name ARN, unless a restore of the table is going on",
     )
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn check_rules(sdk: &SdkConfig, stack: &Stack) -> Check {
         let (bus, rule) = bus_and_rule(arn);
         let call = client.describe_rule().name(rule);
         match call.set_event_bus_name(bus.map(str::to_owned)).send().await {
-            Ok(found) if found.state() == Some(&RuleState::Disabled) => disabled.push(rule),
+            Ok(found) if found.state() == Some(&RuleState::Disabled) => disabled.push((bus, rule)),
             Ok(_) => count += 1,
             Err(failure) => {
                 return Check::unread(
@@ -66,6 +66,11 @@ pub(super) async fn check_rules(sdk: &SdkConfig, stack: &Stack) -> Check {
             }
         }
     }
+    let rules: Vec<_> = disabled.iter().map(|(_, rule)| *rule).collect();
+    let commands: Vec<_> = disabled
+        .iter()
+        .map(|(bus, rule)| enable(*bus, rule))
+        .collect();
     Check::new(
         name,
         disabled.is_empty(),
@@ -73,11 +78,18 @@ pub(super) async fn check_rules(sdk: &SdkConfig, stack: &Stack) -> Check {
             true => format!("{count} are enabled"),
             false => format!(
                 "disabled: {}. Without them nobody finds dead holders, or hears of them",
-                disabled.join(", ")
+                rules.join(", ")
             ),
         },
-        "type aws events enable-rule --name NAME",
+        format!("type {}", commands.join("; type ")),
     )
+}
+
+/// Returns the command that enables a rule.
+fn enable(bus: Option<&str>, rule: &str) -> String {
+    let bus = bus.map(|bus| format!(" --event-bus-name {bus}"));
+    let bus = bus.unwrap_or_default();
+    format!("aws events enable-rule --name {rule}{bus}")
 }
 
 /// Returns the event bus of a rule, unless it is the default one, and the name of the rule.
@@ -108,6 +120,19 @@ mod tests {
             ),
         ] {
             assert_eq!(bus_and_rule(&of(name)), expected);
+        }
+    }
+
+    #[test]
+    fn a_rule_is_enabled_on_its_bus() {
+        for (bus, expected) in [
+            (None, "aws events enable-rule --name a"),
+            (
+                Some("batches"),
+                "aws events enable-rule --name a --event-bus-name batches",
+            ),
+        ] {
+            assert_eq!(enable(bus, "a"), expected);
         }
     }
 }

@@ -63,6 +63,20 @@ fn held_if_permits_mismatch(request: &CheckedAcquire, refusal: Refusal) -> Refus
     }
 }
 
+/// Returns whether the workflow of the caller goes on to its waiting state after this refusal, which it is
+/// answered as `skipped`.
+pub(super) fn goes_on_to_wait(request: &CheckedAcquire, refusal: &Refusal) -> bool {
+    let is_skipped = request.overlap == Overlap::Skip;
+    match refusal {
+        Refusal::PermitsMismatch { .. } | Refusal::TooSoon { .. } => request.may_wait,
+        Refusal::Held { .. } => {
+            let ending = refusal.should_wait_for_ending_holder(&request.acquire.terms);
+            request.may_wait || is_skipped && request.wait_for_ending && ending
+        }
+        _ => false,
+    }
+}
+
 /// Returns the response to a caller that is refused: a response or an error, by the policies of the request.
 pub(super) fn refused(
     request: &CheckedAcquire,

@@ -1,88 +1,98 @@
-//! The checks of the holders in the way of an acquire, and what they change.
+//! The looks at the holders in the way of an acquire, and what they change.
+//!
+//! ```text
+//!  decide ─▶ look: check the holders in the way
+//!    ▲         ├─ a holder was freed, or is ending now ────────────▶ decide again
+//!    │         ├─ an earlier attempt of the caller runs, 3 times ──▶ pause, and decide again
+//!    └─────────┴─ anything else: the decision stands
+//! ```
 
 use super::Call;
+use super::looks::Looks;
 use crate::clock::Clock;
 use crate::service::Ports;
 use crate::service::recover::Settled;
 use crate::service::rotation::rotate;
 use crate::service::waiters::Waiters;
-use lockstep_core::domain::{HolderId, Lease, Outcome, Refusal, Run, Terms, Timestamp, WhenPaused};
+use lockstep_core::domain::{
+    FencingToken, HolderId, Lease, Outcome, Refusal, Run, Terms, Timestamp, WhenPaused,
+};
 use lockstep_core::protocol::{Done, ProtocolError};
 use lockstep_core::recovery::Inspection;
 use lockstep_core::store::LockStore;
 use std::time::Duration;
 
-/// Largest number of holders that one call checks, and of waiters if they keep the run out of the queue. The
+/// Largest number of holders that one look checks, and of waiters if they keep the run out of the queue. The
 /// sweep checks the other holders.
 const CHECKS_MAX: usize = 3;
 
-/// Largest number of holders that one call checks because they may be earlier attempts at its own run: the items
-/// of a Map all have the same parent.
+/// Largest number of holders that one look checks because they may be earlier attempts at the caller's own run:
+/// the items of a Map all have the same parent.
 const ATTEMPTS_MAX: usize = 10;
 
-/// The end of the checks, counted from the start of the call. The second decision takes the time that
-/// remains.
-const CHECKS_END: Duration = Duration::from_secs(5);
+/// Largest number of looks that check holders that are no earlier attempts: the second one may find a holder that
+/// got its turn by the first.
+const LOOKS_AT_OTHERS: usize = 2;
 
-/// How often an earlier attempt at the same run is checked again while its execution runs, and the pause
-/// before each check. A caller may retry right after StopExecution, when DescribeExecution, which is
-/// eventually consistent, still shows its earlier attempt as running.
-const RECHECKS: usize = 3;
-const RECHECK_AFTER: Duration = Duration::from_secs(1);
+/// The end of the looks, counted from the start of the call. The last decision takes the time that remains.
+const LOOKS_END: Duration = Duration::from_secs(5);
 
-/// The result of the checks of the holders in the way.
-///
-/// Each check adds to it at once, so that the finished checks count even if a later one times out.
+/// How often a call looks again at an earlier attempt that runs, and the pause before each further look. A caller
+/// may retry right after StopExecution, when DescribeExecution, which is eventually consistent, still shows its
+/// earlier attempt as running.
+const PAUSES: usize = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One look at the holders in the way.
 #[derive(Default)]
-pub(super) struct Checked {
-    /// The holder whose permit was freed.
-    pub(super) freed: Option<HolderId>,
-    /// Whether the response to the request may have changed.
-    pub(super) changed: bool,
-    /// How often the checks waited for an attempt to end.
-    pub(super) pauses: usize,
-    /// Whether the checks timed out.
-    pub(super) timed_out: bool,
-    /// An earlier attempt at the same run that may or may not have ended.
-    pub(super) unsettled: Option<HolderId>,
-}
-
-impl Checked {
-    /// Returns whether the request may be decided otherwise than before the checks: something has changed, or
-    /// holders may have released their permits meanwhile. `before` is what there was before the checks.
-    pub(super) const fn may_differ(&self, before: &Self) -> bool {
-        self.changed || self.timed_out || self.pauses > before.pauses
-    }
+struct Look {
+    /// Its age when it began.
+    begin: Duration,
+    /// Whether the request may be decided otherwise now.
+    changed: bool,
+    /// The earlier attempts of the caller that have not ended, as far as the look shows.
+    attempts: Vec<FencingToken>,
 }
 
 impl<P: Ports> Call<'_, P> {
-    /// Checks holders in the way that may be dead or ending, until [`CHECKS_END`]. `before` is what the checks of
-    /// the call have changed before.
-    pub(super) async fn check_holders(
+    /// Looks at the holders that refuse the caller, or keep it waiting, until [`LOOKS_END`]. Returns whether the request has to
+    /// be decided again.
+    pub(super) async fn look(
         &self,
         result: &Result<Done, ProtocolError>,
-        before: &Checked,
-    ) -> Checked {
-        let mut checked = Checked {
-            pauses: before.pauses,
-            ..Checked::default()
-        };
-        let checks = async {
-            self.check_each(result, &mut checked).await;
-            if !checked.changed && self.is_kept_out_of_queue(result) {
-                // The event that removes a waiter whose execution has ended may be lost.
-                let (deps, lock) = (self.deps, &self.request.lock);
-                checked.changed = Waiters { deps, lock }.drop_dead(CHECKS_MAX).await;
-            }
-        };
-        // The sweep checks the other holders. The decision is repeated, because holders may have released
-        // meanwhile.
-        if self.time.until(CHECKS_END, checks).await.is_err() {
+        looks: &mut Looks,
+    ) -> bool {
+        if self.time.age() >= LOOKS_END {
+            return false;
+        }
+        let again = self.time.until(LOOKS_END, self.look_once(result, looks));
+        again.await.unwrap_or_else(|_| {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out; the sweep repeats them");
-            checked.timed_out = true;
+            // Holders may have released meanwhile.
+            true
+        })
+    }
+
+    async fn look_once(&self, result: &Result<Done, ProtocolError>, looks: &mut Looks) -> bool {
+        let mut look = Look {
+            begin: self.time.age(),
+            ..Look::default()
+        };
+        self.check_each(result, looks, &mut look).await;
+        // A caller that is in the queue needs no other decision: a hand-over to it ends its waiting state.
+        if self.request.acquire.task_token.is_some() && result.is_ok() {
+            return false;
         }
-        checked
+        if look.changed || result.is_err() && self.pause(looks, &look).await {
+            return true;
+        }
+        if !self.is_kept_out_of_queue(result) {
+            return false;
+        }
+        // The event that removes a waiter whose execution has ended may be lost.
+        let (deps, lock) = (self.deps, &self.request.lock);
+        Waiters { deps, lock }.drop_dead(CHECKS_MAX).await
     }
 
     /// Returns whether other waiters keep the run out of the queue: the queue is full, or under `catchUp`
@@ -96,36 +106,18 @@ impl<P: Ports> Call<'_, P> {
         }
     }
 
-    async fn check_each(&self, result: &Result<Done, ProtocolError>, checked: &mut Checked) {
-        let holders = self.in_the_way(result, checked).await;
-        let mut suspects = self.suspects(&holders);
-        if suspects.is_empty() {
-            return;
-        }
-        // The event of the end of an attempt, and its description, may come some moments after the caller's
-        // retry. Without the repeated checks the earlier attempt would cause the retry to be skipped, and no
-        // run would follow.
-        loop {
-            // This stays if the check gets no response in time.
-            let attempt = suspects.iter().find(|(_, lease)| self.retries(lease));
-            checked.unsettled = attempt.map(|(holder, _)| holder.clone());
-            let begin = self.deps.now();
-            suspects = self.check_once(suspects, checked).await;
-            if result.is_ok() || checked.changed || suspects.is_empty() {
-                return;
-            }
-            if !self.pause(begin, checked).await {
-                return;
-            }
-        }
-    }
-
-    /// Returns the holders that keep the permit or the run key from the caller.
-    async fn in_the_way(
+    /// Checks the holders that keep the permit or the run key from the caller.
+    async fn check_each(
         &self,
         result: &Result<Done, ProtocolError>,
-        checked: &mut Checked,
-    ) -> Vec<(HolderId, Lease)> {
+        looks: &mut Looks,
+        look: &mut Look,
+    ) {
+        if let Some(run) = run_in_flight(result) {
+            let lease = self.in_flight(run, looks, look).await;
+            let holder = lease.map(|lease| (run.holder.clone(), lease));
+            return self.check_suspects(holder.as_slice(), looks, look).await;
+        }
         match result {
             Ok(Done {
                 outcome: Outcome::Queued { holders, .. },
@@ -135,13 +127,79 @@ impl<P: Ports> Call<'_, P> {
                 Refusal::Held { holders, .. }
                 | Refusal::QueueFull { holders, .. }
                 | Refusal::PermitsMismatch { holders, .. },
-            )) => holders.clone(),
+            )) => self.check_suspects(holders, looks, look).await,
             // A duplicate of a success needs no check: the run key stays taken, whatever became of the
             // holder.
-            _ => match run_in_flight(result) {
-                Some(run) => self.in_flight(run, checked).await,
-                None => Vec::new(),
-            },
+            _ => {}
+        }
+    }
+
+    /// Returns the lease of the holder of the run key, which the refusal does not have and which takes a read.
+    ///
+    /// If the run has lost its permit and its work has ended, records that end.
+    async fn in_flight(&self, run: &Run, looks: &mut Looks, look: &mut Look) -> Option<Lease> {
+        let lock = &self.request.lock;
+        let lease = match self.deps.store().load(lock).await {
+            Ok(record) => record.and_then(|it| it.lease(&run.holder, run.token).cloned()),
+            Err(_) => {
+                self.saw(run.token, false, looks, look);
+                return None;
+            }
+        };
+        if lease.is_some() {
+            return lease;
+        }
+        // The run continues without its permit, or its end was never recorded.
+        let settled = self.deps.recovery().settle(lock, run).await;
+        if let Err(error) = &settled {
+            tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
+        }
+        match settled {
+            Ok(Settled::Recorded) => look.changed = true,
+            // The run key may be free soon. A pause does not help, because the work may take minutes to stop.
+            Ok(Settled::Ending) => looks.note(run.token, false, look.begin),
+            Ok(Settled::Not) => self.saw(run.token, true, looks, look),
+            Ok(Settled::Unanswered) | Err(_) => self.saw(run.token, false, looks, look),
+        }
+        None
+    }
+
+    /// Notes what a look shows of an earlier attempt that has not ended.
+    fn saw(&self, attempt: FencingToken, at_work: bool, looks: &mut Looks, look: &mut Look) {
+        if self.request.wait_for_ending {
+            looks.note(attempt, at_work, look.begin);
+            look.attempts.push(attempt);
+        }
+    }
+
+    /// Checks those of `holders` that are worth it. After one is freed, checks only earlier attempts of the caller.
+    async fn check_suspects(
+        &self,
+        holders: &[(HolderId, Lease)],
+        looks: &mut Looks,
+        look: &mut Look,
+    ) {
+        for (holder, lease) in self.suspects(holders, looks) {
+            // The request is decided again, and the sweep checks the others.
+            let retries = self.retries(lease);
+            if look.changed && looks.freed.is_some() && !retries {
+                continue;
+            }
+            match self.check(holder, lease).await {
+                Some(Inspection::Freed(_)) => {
+                    looks.freed = Some(holder.clone());
+                    look.changed = true;
+                }
+                Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
+                    let is_new = looks.note_ending(lease.token);
+                    look.changed |= is_new && lease.exit.ending.is_none();
+                }
+                Some(Inspection::Held) if retries => self.saw(lease.token, true, looks, look),
+                Some(Inspection::Renewed | Inspection::Unanswered) | None if retries => {
+                    self.saw(lease.token, false, looks, look);
+                }
+                Some(Inspection::Held | Inspection::Renewed | Inspection::Unanswered) | None => {}
+            }
         }
     }
 
@@ -151,7 +209,11 @@ impl<P: Ports> Call<'_, P> {
     /// - first at most [`ATTEMPTS_MAX`] that may be earlier attempts at its own run, the longest silent first,
     /// - then at least one other, and up to [`CHECKS_MAX`] in all. Calls in different seconds begin at different ones, because
     ///   live ones whose heartbeats are far apart are worth a check too.
-    fn suspects<'h>(&self, holders: &'h [(HolderId, Lease)]) -> Vec<&'h (HolderId, Lease)> {
+    fn suspects<'h>(
+        &self,
+        holders: &'h [(HolderId, Lease)],
+        looks: &mut Looks,
+    ) -> Vec<&'h (HolderId, Lease)> {
         let now = self.deps.now();
         let terms = &self.request.acquire.terms;
         let (mut suspects, mut others): (Vec<_>, Vec<_>) = holders
@@ -160,9 +222,12 @@ impl<P: Ports> Call<'_, P> {
             .partition(|(_, lease)| self.retries(lease));
         suspects.sort_by_key(|(_, lease)| lease.last_sign_of_life());
         suspects.truncate(ATTEMPTS_MAX);
-        rotate(&mut others, now.millis() / 1000);
-        others.truncate(CHECKS_MAX.saturating_sub(suspects.len()).max(1));
-        suspects.extend(others);
+        if looks.at_others < LOOKS_AT_OTHERS && !others.is_empty() {
+            looks.at_others += 1;
+            rotate(&mut others, now.millis() / 1000);
+            others.truncate(CHECKS_MAX.saturating_sub(suspects.len()).max(1));
+            suspects.extend(others);
+        }
         suspects
     }
 
@@ -172,108 +237,44 @@ impl<P: Ports> Call<'_, P> {
         self.request.wait_for_ending && self.request.acquire.terms.may_be_retry_of(lease)
     }
 
-    /// Checks each suspect. After one is freed, checks only those that may be earlier attempts of the caller.
-    /// Returns the earlier attempts that still run.
-    async fn check_once<'h>(
-        &self,
-        suspects: Vec<&'h (HolderId, Lease)>,
-        checked: &mut Checked,
-    ) -> Vec<&'h (HolderId, Lease)> {
-        let mut running: Vec<&(HolderId, Lease)> = Vec::new();
-        let mut doubted = None;
-        for suspect @ (holder, lease) in suspects {
-            // The request is executed again, and the sweep checks the others.
-            if checked.freed.is_some() && !self.retries(lease) {
-                continue;
-            }
-            match self.check(holder, lease).await {
-                Some(Inspection::Freed(_)) => {
-                    checked.freed = Some(holder.clone());
-                    checked.changed = true;
-                }
-                Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
-                    checked.changed |= lease.exit.ending.is_none()
-                }
-                Some(Inspection::Renewed | Inspection::Unanswered) | None
-                    if self.retries(lease) =>
-                {
-                    doubted = Some(holder.clone());
-                    running.push(suspect);
-                }
-                Some(Inspection::Held) if self.retries(lease) => running.push(suspect),
-                Some(Inspection::Held | Inspection::Renewed | Inspection::Unanswered) | None => {}
-            }
-        }
-        // After a change there is no further look at an earlier attempt, and the freed permit may go to a waiter.
-        let attempt = running.first().filter(|_| checked.changed);
-        let attempt = attempt.map(|(holder, _)| holder.clone());
-        checked.unsettled = doubted.or(attempt);
-        running
-    }
-
-    /// Pauses before another round of checks, where the one before began at `begin`. Returns `false` if the call
-    /// has paused often enough, or if the time is too short for another round.
-    async fn pause(&self, begin: Timestamp, checked: &mut Checked) -> bool {
-        let round = self.deps.now().millis_since(begin);
-        let round = RECHECK_AFTER + Duration::from_millis(round);
-        if checked.pauses == RECHECKS || self.time.age() + round > CHECKS_END {
+    /// Pauses before another look at the earlier attempts that `look` shows. Returns `false` if the call has paused
+    /// often enough, or if the time is too short: another look should end in time, unless an attempt may still have
+    /// ended.
+    async fn pause(&self, looks: &mut Looks, look: &Look) -> bool {
+        let next = self.time.age() + PAUSE;
+        let length = self.time.age().saturating_sub(look.begin);
+        let all_run = look.attempts.iter().all(|attempt| looks.runs(*attempt));
+        let ends = if all_run { next + length } else { next };
+        if look.attempts.is_empty() || looks.pauses == PAUSES || ends >= LOOKS_END {
             return false;
         }
-        self.deps.clock().sleep(RECHECK_AFTER).await;
-        checked.pauses += 1;
+        self.deps.clock().sleep(PAUSE).await;
+        looks.pauses += 1;
         true
     }
 
-    /// Returns the holder of the run key with its lease, which the refusal does not have and which takes a
-    /// read.
+    /// Returns an earlier attempt that keeps the permit or the run key from the caller, and may have ended. No look
+    /// at it gave an answer, or none late enough in the call.
     ///
-    /// If the run has lost its permit and its work has ended, records that end.
-    async fn in_flight(&self, run: &Run, checked: &mut Checked) -> Vec<(HolderId, Lease)> {
-        let lock = &self.request.lock;
-        let record = self.deps.store().load(lock).await;
-        let lease = match &record {
-            Ok(Some(record)) => record.lease(&run.holder, run.token).cloned(),
-            Ok(None) | Err(_) => None,
-        };
-        match (&lease, &record) {
-            (Some(_), _) => {}
-            // The run continues without its permit, or its end was never recorded.
-            (None, Ok(_)) => self.settle(run, checked).await,
-            (None, Err(_)) => self.doubt(run, checked),
-        }
-        let holder = lease.map(|lease| (run.holder.clone(), lease));
-        holder.into_iter().collect()
-    }
-
-    /// Notes that `run` may have ended, if the caller is a retry.
-    fn doubt(&self, run: &Run, checked: &mut Checked) {
-        let retried = self.request.wait_for_ending;
-        checked.unsettled = retried.then(|| run.holder.clone());
-    }
-
-    /// Records the end of a run that continues without its permit, if it has ended. For a caller's retry,
-    /// looks up to [`RECHECKS`] times more in a call, because the answer `duplicate` would end the retry without
-    /// a run.
-    async fn settle(&self, run: &Run, checked: &mut Checked) {
-        let lock = &self.request.lock;
-        loop {
-            // This stays if the evidence gets no response in time.
-            self.doubt(run, checked);
-            let begin = self.deps.now();
-            let settled = self.deps.recovery().settle(lock, run).await;
-            if let Err(error) = &settled {
-                tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
+    /// Of an attempt that is ending, the refusal says so.
+    pub(super) fn attempt_in_doubt(&self, refusal: &Refusal, looks: &Looks) -> Option<HolderId> {
+        let doubts = |token| looks.doubts(token, ATTEMPTS_MAX);
+        match refusal {
+            Refusal::Duplicate { run, .. } => {
+                let is_in_doubt = self.request.wait_for_ending && run.end.is_none();
+                (is_in_doubt && doubts(run.token)).then(|| run.holder.clone())
             }
-            checked.changed = matches!(settled, Ok(Settled::Recorded));
-            // The run key may be free in a moment.
-            match settled {
-                Ok(Settled::Ending | Settled::Unanswered) | Err(_) => self.doubt(run, checked),
-                Ok(Settled::Recorded | Settled::Not) => checked.unsettled = None,
+            Refusal::Held { holders, .. }
+            | Refusal::QueueFull { holders, .. }
+            | Refusal::PermitsMismatch { holders, .. } => {
+                let mut attempts = holders.iter().filter(|(holder, lease)| {
+                    *holder != self.request.acquire.terms.holder && self.retries(lease)
+                });
+                let doubted =
+                    attempts.find(|(_, lease)| lease.exit.ending.is_none() && doubts(lease.token));
+                doubted.map(|(holder, _)| holder.clone())
             }
-            let is_known = matches!(settled, Ok(Settled::Recorded | Settled::Ending));
-            if is_known || !self.request.wait_for_ending || !self.pause(begin, checked).await {
-                return;
-            }
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@
 //! Nothing in this module can fail a call. The decision is written already, and a caller that got no answer
 //! because of a metric would only ask again.
 
-use super::answer::is_skipped_paused;
+use super::answer::{goes_on_to_wait, is_skipped_paused};
 use crate::contract::{AcquireResponse, CheckedAcquire, Overlap};
 use crate::events::Events;
 use crate::service::alerts::About;
@@ -30,9 +30,7 @@ pub(super) async fn refusal<P: Ports>(
         deps.metrics.report(&request.lock, now, &full);
     }
     // A run that waits is not skipped. A run that fails is reported by its workflow.
-    let waits = request.may_wait
-        || request.acquire.task_token.is_some()
-        || request.wait_for_ending && refusal.should_wait_for_ending_holder(&request.acquire.terms);
+    let waits = request.acquire.task_token.is_some() || goes_on_to_wait(request, refusal);
     let fails = request.overlap == Overlap::Fail;
     let goes_on = match refusal {
         Refusal::Held { .. } | Refusal::TooSoon { .. } => waits || fails,
