@@ -2,6 +2,7 @@
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from lib import context
 from lib.context import WORK
@@ -21,8 +22,18 @@ def export():
     return tree
 
 
+def forget():
+    """Removes what cargo has unpacked of our crates in this version. Cargo builds each crate against the archives of the others,
+    and takes one that it has unpacked before, of another commit, for the same."""
+    sources = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src"
+    for name in CRATES.values():
+        for folder in sources.glob(f"*/{name}-{context.version()}"):
+            shutil.rmtree(folder)
+
+
 def cargo(tree, *words):
     """Runs a verb of cargo on all crates of an export."""
+    forget()
     packages = [word for name in CRATES.values() for word in ("-p", name)]
     subprocess.run(["cargo", *words, "--quiet", "--locked", "--target-dir", WORK / "cargo" / "crates", *packages], cwd=tree, check=True)
 

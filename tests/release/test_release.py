@@ -252,13 +252,20 @@ class Publishes(Repository):
         (self.folder / "dist" / "SHA256SUMS").write_text("".join(lines))
 
     def published(self, repository):
-        environment = {**os.environ, "PATH": f"{self.other.name}:{os.environ['PATH']}", "REPOSITORY": repository}
+        environment = {**os.environ, "PATH": f"{self.other.name}:{os.environ['PATH']}", "REPOSITORY": repository, "CARGO_HOME": self.other.name}
         return subprocess.run([self.folder / "release" / "publish", VERSION], capture_output=True, text=True, env=environment)
 
     def test_the_crates_of_the_release_are_published_in_order(self):
         done = self.published("https://host/owner/name")
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual("".join(f"lockstep-{name} True\n" for name in ("core", "aws", "operate", "weave", "cli")), self.uploaded.read_text())
+
+    def test_cargo_builds_against_no_crate_of_another_commit(self):
+        sources = Path(self.other.name) / "registry" / "src" / "-1"
+        for name in (f"lockstep-core-{VERSION}", f"lockstep-cli-{VERSION}", "lockstep-core-0.0.9", "serde-1.0.0"):
+            (sources / name).mkdir(parents=True)
+        self.published("https://host/owner/name")
+        self.assertEqual({"lockstep-core-0.0.9", "serde-1.0.0"}, {path.name for path in sources.iterdir()})
 
     def test_crates_that_the_release_has_not_are_not_published(self):
         for repository in ("", "https://host/another/name"):
