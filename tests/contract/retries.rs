@@ -20,7 +20,6 @@ mod siblings;
 mod silent_once;
 mod silent_process;
 mod silent_read;
-mod silent_recheck;
 mod slow_once;
 mod unread_record;
 mod yielded_process;

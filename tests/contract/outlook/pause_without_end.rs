@@ -45,9 +45,9 @@ async fn a_pause_ends_beside_an_ending_run_under_hold() {
     assert_eq!(status, "granted", "{mode:?}");
 }
 
-/// Its execution cannot be described, so the lock freezes an hour after its lease.
+/// Its execution cannot be described, so the lock freezes an hour after its lease, and grants nothing until then.
 #[tokio::test]
-async fn show_announces_no_freeze_for_a_holder_that_is_hidden() {
+async fn show_promises_no_grant_beside_a_holder_that_is_hidden() {
     let functions = paused(&json!({})).await;
     let waits = of_two(waiting("b", "token-b"));
     assert_eq!(functions.status(waits).await, "queued");
@@ -62,9 +62,10 @@ async fn show_announces_no_freeze_for_a_holder_that_is_hidden() {
     }
 
     let frees = shown["frees"].as_str().unwrap();
-    let says_so = frees.contains("within two minutes");
-    let is_frozen = matches!(mode(&functions).await, Mode::Frozen { .. });
-    assert_eq!(says_so, is_frozen, "{frees}");
+    let says_so = frees.contains("grants it to the first waiter");
+    let is_granted = functions.output("token-b").is_some();
+    assert_eq!(says_so, is_granted, "{frees}");
+    assert!(!is_granted, "{:?}", mode(&functions).await);
 }
 
 #[tokio::test]

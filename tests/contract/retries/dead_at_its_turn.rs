@@ -31,6 +31,8 @@ async fn a_retry_checks_an_attempt_that_gets_its_turn_under_it() {
 
         let answer = functions.acquire(third).await;
 
+        let holders = functions.holders("nightly").await;
+        assert!(!holders.contains(&execution("a")), "{same}: {holders:?}");
         assert!(comes_to_a_run(&answer), "{same}: {answer:?}");
     }
 }

@@ -45,7 +45,9 @@ async fn a_retry_is_no_duplicate_of_a_dead_yielded_run_whichever_request_gets_no
 
         let status = status_of(&answer);
         // If the check of `x` gets no response, `x` holds the permit, and is no attempt of the caller.
-        let holder = answer.as_ref().map_or("", |answer| answer["holder"].as_str().unwrap_or_default());
+        let holder = answer
+            .as_ref()
+            .map_or("", |answer| answer["holder"].as_str().unwrap_or_default());
         let by_other = status == "skipped" && holder == execution("x");
         if !by_other && !["granted", "Lockstep.Unavailable"].contains(&status) {
             wrong.push((lost, status.to_owned()));
