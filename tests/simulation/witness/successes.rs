@@ -51,17 +51,25 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
     }
 }
 
-/// Checks that a retry of a caller is not skipped because of its attempt before, which has ended.
+/// Checks that a retry of a caller is not answered without a run because of its attempt before, which has ended.
 fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     let before = holder.as_str().strip_suffix("-retry");
     let was_misled = world.now() <= world.last_misled() + MISLEADS;
     // A user's workflow that does not ask to wait is answered as it asks.
     let is_own = world.execution_is(holder, |row| row.story.is_own());
-    if output["status"] != "skipped" || before != Some(by) || was_misled || is_own {
+    // A duplicate of a run that is said to be under way.
+    let is_refused = match output["status"].as_str() {
+        Some("duplicate") => output["endedAt"].is_null(),
+        status => status == Some("skipped"),
+    };
+    if !is_refused || before != Some(by) || was_misled || is_own {
         return;
     }
     // Another run waits for the permit, and is next.
-    if output["queueLength"] != 0 {
+    if output["queueLength"]
+        .as_u64()
+        .is_some_and(|length| length > 0)
+    {
         return Excuse::RetryBehindQueue.count(world, holder);
     }
     if world.tries(Trial::Retries) {
