@@ -54,6 +54,8 @@ pub(crate) struct Faulty<'a> {
     lost: u32,
     /// The number of requests so far. Those that `responses` leaves out do not count.
     requests: AtomicU32,
+    /// The release that is carried out right before the request with this number, from 1.
+    released: Mutex<Option<(u32, &'a Functions, Value)>>,
 }
 
 /// What happens to a grant right after a read.
@@ -86,6 +88,15 @@ impl<'a> Faulty<'a> {
             is_mute: false,
             lost: 0,
             requests: AtomicU32::new(0),
+            released: Mutex::default(),
+        }
+    }
+
+    /// Returns a table in which `release` is carried out right before the request with this number, from 1.
+    pub(crate) fn released_before(functions: &'a Functions, request: u32, release: Value) -> Self {
+        Self {
+            released: Mutex::new(Some((request, functions, release))),
+            ..Self::of(functions)
         }
     }
 
@@ -181,8 +192,21 @@ impl<'a> Faulty<'a> {
         self.is_silent.load(Ordering::SeqCst)
     }
 
+    /// Returns the number of requests so far. Those that `responses` leaves out do not count.
+    pub(crate) fn asked(&self) -> u32 {
+        self.requests.load(Ordering::SeqCst)
+    }
+
     async fn respond(&self) {
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
+        let released = self
+            .released
+            .lock()
+            .unwrap()
+            .take_if(|(at, ..)| *at == number);
+        if let Some((_, functions, release)) = released {
+            let _ = functions.release(release).await;
+        }
         if spent(&self.responses) || number == self.lost {
             self.stay_silent().await;
         }

@@ -129,6 +129,7 @@ impl Check {
                 self.gathering.restart();
                 self.phase = Phase::Gather;
             }
+            (Phase::Reload, CheckAnswer::Lease(None)) => self.finish(Inspection::Gone, []),
             (Phase::Reload | Phase::Freeze, _) => self.finish(Inspection::Held, []),
             _ => {}
         }

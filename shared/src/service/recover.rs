@@ -130,9 +130,9 @@ impl<P: Ports> RecoveryService<'_, P> {
             evidence: ended.evidence,
             retention: self.deps.retention,
         });
-        let done = self.deps.protocol.execute(lock, &settle).await?;
-        let recorded = (done.outcome == Outcome::Done).then_some(Settled::Recorded);
-        Ok(recorded.unwrap_or(Settled::Not))
+        // If the command changes nothing, another call has recorded the end.
+        self.deps.protocol.execute(lock, &settle).await?;
+        Ok(Settled::Recorded)
     }
 
     /// Returns what DescribeExecution shows. If the call fails, returns `Unanswered` for a failure that may

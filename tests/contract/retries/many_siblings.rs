@@ -152,23 +152,11 @@ pub(super) async fn acquire_slowly(
     answer.map(|answer| serde_json::to_value(answer).unwrap())
 }
 
-/// Three rounds of ten checks of 60 ms, with a pause of a second between them, take 3.8 s, and a fourth one would end
-/// too late. All siblings are seen at work, so nothing is in doubt.
-#[tokio::test]
-async fn an_item_of_a_map_is_skipped_behind_ten_siblings_at_work() {
-    let functions = full().await;
-
-    let answer = acquire_slowly(&functions, [60, 60], item("b", &json!({}))).await;
-
-    assert_eq!(status_of(&answer), "skipped");
-}
-
-/// The last round of checks before the second decision begins more than three seconds after the start, and ends in time.
-/// One more round would end 5.25 s (45 ms), 5.2 s (80 ms) or 5.6 s (90 ms) after the start. All siblings were seen at work
-/// in each round.
+/// Ten siblings that are seen at work are in no doubt, whether the looks at them end early, just in time or too late for
+/// another one. A check takes up to three calls: DescribeExecution, ListTasks and DescribeTasks.
 #[tokio::test]
 async fn an_item_of_a_map_is_skipped_however_long_each_check_of_its_siblings_takes() {
-    for takes in [30, 45, 60, 70, 80, 90] {
+    for takes in [30, 45, 60, 70, 80, 90, 210, 250] {
         let functions = full().await;
 
         let answer = acquire_slowly(&functions, [takes, takes], item("b", &json!({}))).await;
@@ -188,4 +176,17 @@ async fn an_item_of_a_map_that_may_wait_waits_while_calls_are_throttled() {
     let status = functions.status(first).await;
 
     assert_eq!(status, "skipped");
+}
+
+/// The waiting state looks at the siblings again, and no answer of the looks changes where the run goes.
+#[tokio::test]
+async fn an_item_of_a_map_that_goes_on_to_wait_is_answered_at_once() {
+    let functions = full().await;
+    let before = functions.now();
+    let first = item("b", &json!({ "overlap": "skip", "mayWait": true }));
+
+    let status = functions.status(first).await;
+
+    let took = functions.now().millis_since(before);
+    assert_eq!((status.as_str(), took), ("skipped", 0));
 }

@@ -25,6 +25,8 @@ pub enum Inspection {
     /// The holder is ending as under [`Self::Ending`]. Its work ended without success, and its tasks may
     /// still be stopping.
     Settling,
+    /// The holder has left since its lease was read: its grant is no longer in the record.
+    Gone,
     /// The holder keeps its permit. Its execution is shown as ended, and the lease was renewed since: by
     /// a heartbeat that was sent before the end, or by a redrive that the description does not show yet.
     Renewed,
@@ -43,7 +45,7 @@ impl Inspection {
             Self::Unlisted => Some(LIST_LAG),
             Self::Settling => Some(STOP_SETTLES),
             Self::Renewed => Some(LAG_MAX),
-            Self::Freed(_) | Self::Ending | Self::Unanswered | Self::Held => None,
+            Self::Freed(_) | Self::Ending | Self::Gone | Self::Unanswered | Self::Held => None,
         }
     }
 }

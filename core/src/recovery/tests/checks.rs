@@ -181,7 +181,7 @@ fn a_recovery_that_meets_a_heartbeat_is_judged_once_more_and_no_more() {
     for (outcomes, now_held, recoveries, expected) in [
         (again, Some(&newer), 2, is_freed),
         (once.clone(), Some(&newer), 2, Inspection::Held),
-        (once, None, 1, Inspection::Held),
+        (once, None, 1, Inspection::Gone),
     ] {
         let mut world = World::of(ended(ExecutionEnd::Failed), outcomes);
         world.lease = now_held.cloned();
@@ -287,7 +287,7 @@ fn the_task_that_stopped_last_is_noted_after_the_recovery() {
 }
 
 #[test]
-fn a_check_of_a_grant_that_has_ended_returns_held() {
+fn a_check_of_a_grant_that_has_ended_returns_gone() {
     let noted = ending(lease(), 1, EndingCause::Over);
     let mut world = World::of(ended(ExecutionEnd::Failed), vec![Outcome::Unchanged]);
 
@@ -295,5 +295,5 @@ fn a_check_of_a_grant_that_has_ended_returns_held() {
 
     let names = ["DescribeExecution", "Recover", "LoadLease"];
     assert_eq!(asked.names(), names);
-    assert_eq!(inspection, Inspection::Held);
+    assert_eq!(inspection, Inspection::Gone);
 }

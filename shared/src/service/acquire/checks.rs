@@ -3,12 +3,13 @@
 //! ```text
 //!  decide ─▶ look: check the holders in the way
 //!    ▲         ├─ a holder was freed, or is ending now ────────────▶ decide again
-//!    │         ├─ an earlier attempt of the caller runs, 3 times ──▶ pause, and decide again
+//!    │         ├─ an earlier attempt runs, up to 3 times ──────────▶ decide again a second later
 //!    └─────────┴─ anything else: the decision stands
 //! ```
 
 use super::Call;
-use super::looks::Looks;
+use super::answer::goes_on_to_wait;
+use super::looks::{Looks, Shown};
 use crate::clock::Clock;
 use crate::service::Ports;
 use crate::service::recover::Settled;
@@ -37,11 +38,11 @@ const LOOKS_AT_OTHERS: usize = 2;
 /// The end of the looks, counted from the start of the call. The last decision takes the time that remains.
 const LOOKS_END: Duration = Duration::from_secs(5);
 
-/// How often a call looks again at an earlier attempt that runs, and the pause before each further look. A caller
-/// may retry right after StopExecution, when DescribeExecution, which is eventually consistent, still shows its
-/// earlier attempt as running.
-const PAUSES: usize = 3;
-const PAUSE: Duration = Duration::from_secs(1);
+/// How often a call looks again at an earlier attempt that runs, and the time from the start of one look to that of
+/// the next. A caller may retry right after StopExecution, when DescribeExecution, which is eventually consistent,
+/// still shows its earlier attempt as running.
+const LOOKS_AGAIN: usize = 3;
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// One look at the holders in the way.
 #[derive(Default)]
@@ -70,7 +71,7 @@ impl<P: Ports> Call<'_, P> {
             let lock = &self.request.lock;
             tracing::warn!(event = "checks_timed_out", %lock, "the checks of the holders timed out; the sweep repeats them");
             // Holders may have released meanwhile.
-            true
+            !self.waits_in_queue(result)
         })
     }
 
@@ -80,11 +81,10 @@ impl<P: Ports> Call<'_, P> {
             ..Look::default()
         };
         self.check_each(result, looks, &mut look).await;
-        // A caller that is in the queue needs no other decision: a hand-over to it ends its waiting state.
-        if self.request.acquire.task_token.is_some() && result.is_ok() {
+        if self.waits_in_queue(result) {
             return false;
         }
-        if look.changed || result.is_err() && self.pause(looks, &look).await {
+        if look.changed || self.pause(result, looks, &look).await {
             return true;
         }
         if !self.is_kept_out_of_queue(result) {
@@ -93,6 +93,12 @@ impl<P: Ports> Call<'_, P> {
         // The event that removes a waiter whose execution has ended may be lost.
         let (deps, lock) = (self.deps, &self.request.lock);
         Waiters { deps, lock }.drop_dead(CHECKS_MAX).await
+    }
+
+    /// Returns whether the run has its place in the queue and a waiting state. It needs no other decision: a
+    /// hand-over to it ends its waiting state.
+    fn waits_in_queue(&self, result: &Result<Done, ProtocolError>) -> bool {
+        self.request.acquire.task_token.is_some() && result.is_ok()
     }
 
     /// Returns whether other waiters keep the run out of the queue: the queue is full, or under `catchUp`
@@ -142,32 +148,41 @@ impl<P: Ports> Call<'_, P> {
         let lease = match self.deps.store().load(lock).await {
             Ok(record) => record.and_then(|it| it.lease(&run.holder, run.token).cloned()),
             Err(_) => {
-                self.saw(run.token, false, looks, look);
+                self.saw(run.token, Shown::Nothing, looks, look);
                 return None;
             }
         };
+        // The refusal is older than the record: the run is ending since, or has lost its permit.
+        let is_ending = lease.as_ref().map(|lease| lease.exit.ending.is_some());
+        if is_ending.unwrap_or(run.lease.is_none()) && looks.note_leaving(run.token) {
+            look.changed = true;
+            return None;
+        }
         if lease.is_some() {
             return lease;
         }
         // The run continues without its permit, or its end was never recorded.
+        let begin = self.time.age();
         let settled = self.deps.recovery().settle(lock, run).await;
         if let Err(error) = &settled {
             tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
         }
         match settled {
-            Ok(Settled::Recorded) => look.changed = true,
-            // The run key may be free soon. A pause does not help, because the work may take minutes to stop.
-            Ok(Settled::Ending) => looks.note(run.token, false, look.begin),
-            Ok(Settled::Not) => self.saw(run.token, true, looks, look),
-            Ok(Settled::Unanswered) | Err(_) => self.saw(run.token, false, looks, look),
+            Ok(Settled::Recorded) => look.changed |= looks.note_leaving(run.token),
+            // The run key may be free soon. Another look does not help, because the work may take minutes to stop.
+            Ok(Settled::Ending) => looks.note(run.token, Shown::Ending),
+            Ok(Settled::Not) => self.saw(run.token, Shown::AtWork(begin), looks, look),
+            Ok(Settled::Unanswered) | Err(_) => {
+                self.saw(run.token, Shown::Nothing, looks, look);
+            }
         }
         None
     }
 
-    /// Notes what a look shows of an earlier attempt that has not ended.
-    fn saw(&self, attempt: FencingToken, at_work: bool, looks: &mut Looks, look: &mut Look) {
+    /// Notes what a check has shown of an earlier attempt, at which the call may look again.
+    fn saw(&self, attempt: FencingToken, shown: Shown, looks: &mut Looks, look: &mut Look) {
         if self.request.wait_for_ending {
-            looks.note(attempt, at_work, look.begin);
+            looks.note(attempt, shown);
             look.attempts.push(attempt);
         }
     }
@@ -185,18 +200,25 @@ impl<P: Ports> Call<'_, P> {
             if look.changed && looks.freed.is_some() && !retries {
                 continue;
             }
+            let begin = self.time.age();
             match self.check(holder, lease).await {
                 Some(Inspection::Freed(_)) => {
                     looks.freed = Some(holder.clone());
+                    looks.note_freed(lease.token);
                     look.changed = true;
                 }
+                Some(Inspection::Gone) => look.changed |= looks.note_leaving(lease.token),
                 Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
-                    let is_new = looks.note_ending(lease.token);
-                    look.changed |= is_new && lease.exit.ending.is_none();
+                    if retries {
+                        looks.note(lease.token, Shown::Ending);
+                    }
+                    look.changed |= lease.exit.ending.is_none() && looks.note_leaving(lease.token);
                 }
-                Some(Inspection::Held) if retries => self.saw(lease.token, true, looks, look),
+                Some(Inspection::Held) if retries => {
+                    self.saw(lease.token, Shown::AtWork(begin), looks, look);
+                }
                 Some(Inspection::Renewed | Inspection::Unanswered) | None if retries => {
-                    self.saw(lease.token, false, looks, look);
+                    self.saw(lease.token, Shown::Nothing, looks, look);
                 }
                 Some(Inspection::Held | Inspection::Renewed | Inspection::Unanswered) | None => {}
             }
@@ -206,7 +228,8 @@ impl<P: Ports> Call<'_, P> {
     /// Returns the holders that are worth a check. A semaphore may have a hundred dead ones, and one freed permit
     /// is enough for this caller:
     ///
-    /// - first at most [`ATTEMPTS_MAX`] that may be earlier attempts at its own run, the longest silent first,
+    /// - first at most [`ATTEMPTS_MAX`] that may be earlier attempts at its own run: those that are not known to run,
+    ///   and then the longest silent,
     /// - then at least one other, and up to [`CHECKS_MAX`] in all. Calls in different seconds begin at different ones, because
     ///   live ones whose heartbeats are far apart are worth a check too.
     fn suspects<'h>(
@@ -220,7 +243,7 @@ impl<P: Ports> Call<'_, P> {
             .iter()
             .filter(|(holder, lease)| is_worth_a_check(holder, lease, terms, now))
             .partition(|(_, lease)| self.retries(lease));
-        suspects.sort_by_key(|(_, lease)| lease.last_sign_of_life());
+        suspects.sort_by_key(|(_, lease)| (looks.runs(lease.token), lease.last_sign_of_life()));
         suspects.truncate(ATTEMPTS_MAX);
         if looks.at_others < LOOKS_AT_OTHERS && !others.is_empty() {
             looks.at_others += 1;
@@ -237,19 +260,28 @@ impl<P: Ports> Call<'_, P> {
         self.request.wait_for_ending && self.request.acquire.terms.may_be_retry_of(lease)
     }
 
-    /// Pauses before another look at the earlier attempts that `look` shows. Returns `false` if the call has paused
-    /// often enough, or if the time is too short: another look should end in time, unless an attempt may still have
-    /// ended.
-    async fn pause(&self, looks: &mut Looks, look: &Look) -> bool {
-        let next = self.time.age() + PAUSE;
-        let length = self.time.age().saturating_sub(look.begin);
+    /// Pauses before another look at the earlier attempts that `look` has shown. Returns `false` if there is none: the
+    /// call has looked often enough, the caller goes on to wait anyway, or the time is too short. Another look has to end in
+    /// time if all attempts run.
+    async fn pause(
+        &self,
+        result: &Result<Done, ProtocolError>,
+        looks: &mut Looks,
+        look: &Look,
+    ) -> bool {
+        let Err(ProtocolError::Refused(refusal)) = result else {
+            return false;
+        };
+        let (now, length) = (self.time.age(), self.time.age().saturating_sub(look.begin));
+        let next = now.max(look.begin + LOOK_EVERY);
         let all_run = look.attempts.iter().all(|attempt| looks.runs(*attempt));
         let ends = if all_run { next + length } else { next };
-        if look.attempts.is_empty() || looks.pauses == PAUSES || ends >= LOOKS_END {
+        let is_last = looks.again == LOOKS_AGAIN || ends >= LOOKS_END;
+        if look.attempts.is_empty() || is_last || goes_on_to_wait(self.request, refusal) {
             return false;
         }
-        self.deps.clock().sleep(PAUSE).await;
-        looks.pauses += 1;
+        self.deps.clock().sleep(next.saturating_sub(now)).await;
+        looks.again += 1;
         true
     }
 

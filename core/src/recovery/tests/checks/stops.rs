@@ -28,7 +28,7 @@ fn a_stop_is_committed_carried_out_and_then_judged_again() {
             stopped("raise NotStopped"),
             Inspection::Ending,
         ),
-        (&outdated, false, not_committed, Inspection::Held),
+        (&outdated, false, not_committed, Inspection::Gone),
     ] {
         let mut world = World::of(RUNNING, vec![outcome.clone()]);
         world.tasks = vec![task("t", false)];
