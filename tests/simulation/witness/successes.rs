@@ -65,6 +65,14 @@ fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     if !is_refused || before != Some(by) || was_misled || is_own {
         return;
     }
+    let attempt = HolderId::new(by).expect("a holder in an answer");
+    if world.run_is(&attempt, |run| run.succeeded) {
+        return;
+    }
+    let has_yielded = world.run_is(&attempt, |run| run.terms.policy == "yield");
+    if has_yielded && world.run_is(holder, |run| run.asked.is_some()) {
+        return Excuse::KeyOfYielded.count(world, holder);
+    }
     // Another run waits for the permit, and is next.
     if output["queueLength"]
         .as_u64()
