@@ -54,8 +54,14 @@ pub(crate) struct Faulty<'a> {
     lost: u32,
     /// The number of requests so far. Those that `responses` leaves out do not count.
     requests: AtomicU32,
-    /// The release that is carried out right before the request with this number, from 1.
-    released: Mutex<Option<(u32, &'a Functions, Value)>>,
+    /// What is carried out right before the request with this number, from 1.
+    between: Mutex<Option<(u32, &'a Functions, Call)>>,
+}
+
+/// A call of the holder.
+pub(crate) enum Call {
+    Release(Value),
+    Heartbeat(Value),
 }
 
 /// What happens to a grant right after a read.
@@ -88,14 +94,14 @@ impl<'a> Faulty<'a> {
             is_mute: false,
             lost: 0,
             requests: AtomicU32::new(0),
-            released: Mutex::default(),
+            between: Mutex::default(),
         }
     }
 
-    /// Returns a table in which `release` is carried out right before the request with this number, from 1.
-    pub(crate) fn released_before(functions: &'a Functions, request: u32, release: Value) -> Self {
+    /// Returns a table in which `call` is carried out right before the request with this number, from 1.
+    pub(crate) fn with_a_call_before(functions: &'a Functions, request: u32, call: Call) -> Self {
         Self {
-            released: Mutex::new(Some((request, functions, release))),
+            between: Mutex::new(Some((request, functions, call))),
             ..Self::of(functions)
         }
     }
@@ -199,13 +205,16 @@ impl<'a> Faulty<'a> {
 
     async fn respond(&self) {
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
-        let released = self
-            .released
+        let between = self
+            .between
             .lock()
             .unwrap()
             .take_if(|(at, ..)| *at == number);
-        if let Some((_, functions, release)) = released {
-            let _ = functions.release(release).await;
+        if let Some((_, functions, call)) = between {
+            let _ = match call {
+                Call::Release(event) => functions.release(event).await,
+                Call::Heartbeat(event) => functions.heartbeat(event).await,
+            };
         }
         if spent(&self.responses) || number == self.lost {
             self.stay_silent().await;

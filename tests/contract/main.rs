@@ -76,3 +76,4 @@ mod waiting_responses;
 mod widget;
 mod widget_acts;
 mod workflow_work;
+mod yields_between_reads;

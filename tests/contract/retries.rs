@@ -18,6 +18,7 @@ mod many_siblings;
 mod many_with_one_ending;
 mod newly_ending;
 mod of_yielded;
+mod other_holders;
 mod second_answer_lost;
 mod siblings;
 mod silent_once;

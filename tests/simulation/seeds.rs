@@ -81,7 +81,7 @@ const OFTEN: [&str; 54] = [
 /// What excuses a run. How often at most follows from [`shares`].
 const EXCUSES: [&str; 17] = [
     Excuse::LateRegistration.name(),
-    Excuse::KeyOfYielded.name(),
+    Excuse::KeyInQueue.name(),
     Excuse::LateHeartbeat.name(),
     Excuse::Evicted.name(),
     Excuse::Forgotten.name(),

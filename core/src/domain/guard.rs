@@ -106,6 +106,9 @@ pub enum RunGuard {
     NotTaken(Timestamp),
     /// The item is the run of this grant and has no end.
     RunningUnder(FencingToken),
+    /// The item is the run of this grant and has neither an end nor the lease of a run that continues without
+    /// its permit.
+    LeftUnder(FencingToken),
     /// The item does not exist, or is the run of this grant and has no end.
     OpenFor(FencingToken),
     /// The item is the run of this grant and has an end.
@@ -217,6 +220,9 @@ impl RunGuard {
                 })
             }),
             Self::RunningUnder(token) => running_under(token),
+            Self::LeftUnder(token) => {
+                running_under(token) && run.is_some_and(|run| run.lease.is_none())
+            }
             Self::OpenFor(token) => run.is_none() || running_under(token),
             Self::EndedAt(token, at) => run.is_some_and(|r| {
                 r.token == token && r.end.as_ref().is_some_and(|end| end.at == at)

@@ -2,7 +2,7 @@
 
 use super::comes_to_a_run;
 use crate::ending::{exited, run_of};
-use crate::faulty::Faulty;
+use crate::faulty::{Call, Faulty};
 use crate::functions::{Answer, Functions};
 use crate::scene::{execution, merged, task};
 use lockstep::domain::{ExecutionEnd, Task};
@@ -17,7 +17,7 @@ async fn retry(same: &Value, work: Task, outcome: &str, request: u32) -> Answer 
     functions.put_task("a", work);
     functions.end_late("a", ExecutionEnd::Aborted, 3);
     let release = json!({ "grant": grant, "outcome": outcome });
-    let table = Faulty::released_before(&functions, request, release);
+    let table = Faulty::with_a_call_before(&functions, request, Call::Release(release));
     let retry = merged(run_of("b", same.clone()), &json!({ "waitForEnding": true }));
     functions.acquire_on(&table, retry).await
 }

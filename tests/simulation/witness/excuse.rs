@@ -31,9 +31,9 @@ pub(crate) enum Excuse {
     /// A retry of a caller was skipped because of its attempt before, and other runs wait behind
     /// that attempt. The permit goes to them.
     RetryBehindQueue,
-    /// A retry of a caller waited in the queue with the run key of the attempt before it, which had lost its permit
-    /// under `yield` and then failed. The hand-over does not look at such a run.
-    KeyOfYielded,
+    /// A retry of a caller waited in the queue with the run key of the attempt before it, which had died unseen, or had
+    /// lost its permit under `yield` and then failed. At its turn nobody looks at that attempt.
+    KeyInQueue,
     /// A heartbeat was written late. It ends the silence of the holder, and does not move the end of the lease.
     LateHeartbeat,
     /// The registration of a waiting state arrived after its end, or broke off before its place in
@@ -54,7 +54,7 @@ impl Excuse {
             Self::LastStep => "excuse: last step",
             Self::BehindRunKey => "excuse: behind run key",
             Self::RetryBehindQueue => "excuse: retry behind a queue",
-            Self::KeyOfYielded => "excuse: key of a yielded run",
+            Self::KeyInQueue => "excuse: run key in the queue",
             Self::LateHeartbeat => "excuse: late heartbeat",
             Self::LateRegistration => "excuse: late registration",
         }

@@ -109,7 +109,7 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
     if locked(&world.audit).evictions.contains(holder) {
         return Ok("stops: evicted");
     }
-    let witness = locked(&world.witness);
+    let mut witness = locked(&world.witness);
     let Some(run) = witness.runs.get(holder) else {
         return Ok("stops: an unknown run");
     };
@@ -130,16 +130,17 @@ fn judge(world: &World, cloud: &Cloud, holder: &HolderId) -> Result<&'static str
         let ended = cloud.execution_of(other).and_then(|row| row.ended);
         ended.is_some_and(|(at, _)| now < at + DESCRIBED_LATE + COMMITTED)
     };
+    let grant = run.grant.map(|(token, _)| (holder.clone(), token));
+    let left = run.lease_until.saturating_sub(now) / 1000;
     if was_replaced(&witness, holder, 0, ended_just_now) {
+        witness.replaced.extend(grant);
         Excuse::ReplacerJustEnded.count(world, holder);
         return Ok("stops: replaced by a run that has just ended");
     }
     // A stop that has begun is completed, even if one of its calls has failed.
-    let grant = run.grant.map(|(token, _)| (holder.clone(), token));
     if grant.is_some_and(|grant| witness.replaced.contains(&grant)) {
         return Ok("stops: was replaced");
     }
-    let left = (run.lease_until - now) / 1000;
     Err(format!("its lease is good for {left} s more"))
 }
 

@@ -69,9 +69,9 @@ fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     if world.run_is(&attempt, |run| run.succeeded) {
         return;
     }
-    let has_yielded = world.run_is(&attempt, |run| run.terms.policy == "yield");
-    if has_yielded && world.run_is(holder, |run| run.asked.is_some()) {
-        return Excuse::KeyOfYielded.count(world, holder);
+    // A waiter is answered at its turn by the record alone.
+    if output["status"] == "duplicate" && world.run_is(holder, |run| run.asked.is_some()) {
+        return Excuse::KeyInQueue.count(world, holder);
     }
     // Another run waits for the permit, and is next.
     if output["queueLength"]

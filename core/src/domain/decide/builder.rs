@@ -122,9 +122,11 @@ impl<'a> TransitionBuilder<'a> {
         let left = seen.runs.get(&marker.id);
         let left = left.filter(|run| run.end.is_none() && !run.runs_on(retention, now));
         // `NotTaken` fails on every open marker, and no command will close this one. The guard requires
-        // the token that was read, so only this marker is replaced.
-        let guard = left.map_or(RunGuard::NotTaken(now), |run| {
-            RunGuard::RunningUnder(run.token)
+        // what was read, so only this marker is replaced. The record may be read after the marker: a run that
+        // has lost its permit in between is not in the record, and its marker has got its lease.
+        let guard = left.map_or(RunGuard::NotTaken(now), |run| match run.lease {
+            Some(_) => RunGuard::RunningUnder(run.token),
+            None => RunGuard::LeftUnder(run.token),
         });
         self.runs.push((guard, marker));
     }

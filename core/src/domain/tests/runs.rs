@@ -37,13 +37,18 @@ fn a_guard_of_a_run_names_its_grant_and_whether_it_has_ended() {
         Some(run(TOKEN, Some(Failed))),
         Some(run(OTHER, None)),
         Some(run(OTHER, Some(Succeeded))),
+        Some(Run {
+            lease: Some(Box::new(terms("a").lease(TOKEN, at(0)))),
+            ..run(TOKEN, None)
+        }),
     ];
     // Each guard, and the indexes of the runs on which it holds.
     let cases = [
         (RunGuard::NotTaken(at(299)), &[0, 2][..]),
         (RunGuard::NotTaken(at(300)), &[0, 2, 4]),
-        (RunGuard::RunningUnder(TOKEN), &[1]),
-        (RunGuard::OpenFor(TOKEN), &[0, 1]),
+        (RunGuard::RunningUnder(TOKEN), &[1, 5]),
+        (RunGuard::LeftUnder(TOKEN), &[1]),
+        (RunGuard::OpenFor(TOKEN), &[0, 1, 5]),
         (RunGuard::EndedUnder(TOKEN), &[2]),
         (RunGuard::EndedAt(TOKEN, at(200)), &[2]),
         (RunGuard::EndedAt(TOKEN, at(201)), &[]),

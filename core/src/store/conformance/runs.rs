@@ -18,6 +18,7 @@ pub(super) async fn the_store_evaluates_every_run_guard_as_the_domain_does<S: Lo
     let guards = [
         RunGuard::NotTaken(at(NOW)),
         RunGuard::RunningUnder(token(1000)),
+        RunGuard::LeftUnder(token(1000)),
         RunGuard::OpenFor(token(1000)),
         RunGuard::EndedUnder(token(1000)),
         RunGuard::EndedAt(token(1000), at(NOW - 10_000)),
@@ -156,7 +157,13 @@ fn runs() -> Vec<Option<Run>> {
     use RunOutcome::{Evicted, Failed, Lost, Recovered, Replaced, Succeeded};
     let later = [Succeeded, Failed, Lost, Recovered, Evicted, Replaced];
     let later = later.map(|outcome| ended(outcome, NOW + 1));
-    let runs = [running(1000), running(1001), ended(Succeeded, NOW)];
+    let held = held();
+    let lease = held.holders.into_values().next().map(Box::new);
+    let yielded = Run {
+        lease,
+        ..running(1000)
+    };
+    let runs = [running(1000), running(1001), yielded, ended(Succeeded, NOW)];
     let runs = runs.into_iter().chain(later).map(Some);
     [None].into_iter().chain(runs).collect()
 }

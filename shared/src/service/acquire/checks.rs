@@ -187,7 +187,7 @@ impl<P: Ports> Call<'_, P> {
         }
     }
 
-    /// Checks those of `holders` that are worth it. After one is freed, checks only earlier attempts of the caller.
+    /// Checks those of `holders` that are worth it, until one is freed: then the request is decided again first.
     async fn check_suspects(
         &self,
         holders: &[(HolderId, Lease)],
@@ -195,17 +195,14 @@ impl<P: Ports> Call<'_, P> {
         look: &mut Look,
     ) {
         for (holder, lease) in self.suspects(holders, looks) {
-            // The request is decided again, and the sweep checks the others.
             let retries = self.retries(lease);
-            if look.changed && looks.freed.is_some() && !retries {
-                continue;
-            }
             let begin = self.time.age();
             match self.check(holder, lease).await {
                 Some(Inspection::Freed(_)) => {
                     looks.freed = Some(holder.clone());
                     looks.note_freed(lease.token);
                     look.changed = true;
+                    return;
                 }
                 Some(Inspection::Gone) => look.changed |= looks.note_leaving(lease.token),
                 Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {

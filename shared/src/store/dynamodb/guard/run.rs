@@ -19,6 +19,7 @@ pub(in super::super) fn run_condition(guard: RunGuard, e: &mut Expression) -> St
     match guard {
         RunGuard::NotTaken(now) => format!("{} OR ({})", missing(e, &["pk"]), over(now, e)),
         RunGuard::RunningUnder(token) => running_under(token, e),
+        RunGuard::LeftUnder(token) => all(&[running_under(token, e), missing(e, &["lease"])]),
         RunGuard::OpenFor(token) => {
             format!("{} OR ({})", missing(e, &["pk"]), running_under(token, e))
         }
