@@ -10,7 +10,7 @@ use serde_json::json;
 
 /// Both died less than 30 s before their turn. The third attempt is in the way only at the third decision of the call.
 #[tokio::test]
-async fn a_retry_is_not_skipped_by_the_second_dead_attempt_that_gets_its_turn_under_it() {
+async fn a_retry_is_not_skipped_by_the_second_dead_attempt_at_its_turn() {
     for same in [
         json!({ "parent": execution("caller") }),
         json!({ "runKey": "tick" }),

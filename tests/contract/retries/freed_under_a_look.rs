@@ -24,7 +24,7 @@ async fn retry(same: &Value, work: Task, outcome: &str, request: u32) -> Answer 
 
 /// A look that finds the attempt gone shows nothing at work.
 #[tokio::test]
-async fn a_retry_with_the_same_parent_comes_to_a_run_whenever_its_attempt_is_freed() {
+async fn a_retry_of_a_parent_comes_to_a_run_whenever_its_attempt_is_freed() {
     let parent = json!({ "parent": execution("caller") });
     let mut wrong = Vec::new();
     for request in 1..=20 {
@@ -37,7 +37,7 @@ async fn a_retry_with_the_same_parent_comes_to_a_run_whenever_its_attempt_is_fre
 }
 
 #[tokio::test]
-async fn a_retry_with_the_same_run_key_comes_to_a_run_whenever_its_attempt_is_freed() {
+async fn a_retry_of_a_run_key_comes_to_a_run_whenever_its_attempt_is_freed() {
     let key = json!({ "runKey": "tick" });
     let mut wrong = Vec::new();
     for request in 1..=20 {

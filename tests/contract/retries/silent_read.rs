@@ -28,7 +28,7 @@ async fn a_retry_is_no_duplicate_of_an_attempt_whose_read_gets_no_response() {
 /// `a` went on without its permit, and has failed. It is in the way only once the call has freed the permit of `x`, which has
 /// died too. A single request gets no response until the checks end.
 #[tokio::test]
-async fn a_retry_is_no_duplicate_of_a_dead_yielded_run_whichever_request_gets_no_response() {
+async fn a_retry_is_no_duplicate_of_a_dead_yielded_run_if_a_request_is_lost() {
     let mut wrong = Vec::new();
     for lost in 1..=14 {
         let functions = yielded(&["a", "x", "b"]).await;

@@ -9,7 +9,7 @@
 
 use super::Call;
 use super::answer::goes_on_to_wait;
-use super::looks::{Looks, Shown};
+use super::looks::Looks;
 use crate::clock::Clock;
 use crate::service::Ports;
 use crate::service::recover::Settled;
@@ -51,8 +51,8 @@ struct Look {
     begin: Duration,
     /// Whether the request may be decided otherwise now.
     changed: bool,
-    /// The earlier attempts of the caller that have not ended, as far as the look shows.
-    attempts: Vec<FencingToken>,
+    /// Whether it has checked an earlier attempt of the caller that has not ended, as far as the check shows.
+    has_attempts: bool,
 }
 
 impl<P: Ports> Call<'_, P> {
@@ -148,13 +148,13 @@ impl<P: Ports> Call<'_, P> {
         let lease = match self.deps.store().load(lock).await {
             Ok(record) => record.and_then(|it| it.lease(&run.holder, run.token).cloned()),
             Err(_) => {
-                self.saw(run.token, Shown::Nothing, looks, look);
+                self.saw(run.token, None, looks, look);
                 return None;
             }
         };
         // The refusal is older than the record: the run is ending since, or has lost its permit.
         let is_ending = lease.as_ref().map(|lease| lease.exit.ending.is_some());
-        if is_ending.unwrap_or(run.lease.is_none()) && looks.note_leaving(run.token) {
+        if is_ending.unwrap_or(run.lease.is_none()) {
             look.changed = true;
             return None;
         }
@@ -168,22 +168,27 @@ impl<P: Ports> Call<'_, P> {
             tracing::warn!(event = "run_end_not_recorded", %lock, %error, "the end of the run was not recorded");
         }
         match settled {
-            Ok(Settled::Recorded) => look.changed |= looks.note_leaving(run.token),
+            Ok(Settled::Recorded) => look.changed = true,
             // The run key may be free soon. Another look does not help, because the work may take minutes to stop.
-            Ok(Settled::Ending) => looks.note(run.token, Shown::Ending),
-            Ok(Settled::Not) => self.saw(run.token, Shown::AtWork(begin), looks, look),
-            Ok(Settled::Unanswered) | Err(_) => {
-                self.saw(run.token, Shown::Nothing, looks, look);
-            }
+            Ok(Settled::Ending) => looks.note(run.token, None),
+            Ok(Settled::Not) => self.saw(run.token, Some(begin), looks, look),
+            Ok(Settled::Unanswered) | Err(_) => self.saw(run.token, None, looks, look),
         }
         None
     }
 
-    /// Notes what a check has shown of an earlier attempt, at which the call may look again.
-    fn saw(&self, attempt: FencingToken, shown: Shown, looks: &mut Looks, look: &mut Look) {
+    /// Notes when a check began that has shown an earlier attempt at work, or that a check has shown nothing. The call
+    /// may look again.
+    fn saw(
+        &self,
+        attempt: FencingToken,
+        at_work: Option<Duration>,
+        looks: &mut Looks,
+        look: &mut Look,
+    ) {
         if self.request.wait_for_ending {
-            looks.note(attempt, shown);
-            look.attempts.push(attempt);
+            looks.note(attempt, at_work);
+            look.has_attempts = true;
         }
     }
 
@@ -200,22 +205,18 @@ impl<P: Ports> Call<'_, P> {
             match self.check(holder, lease).await {
                 Some(Inspection::Freed(_)) => {
                     looks.freed = Some(holder.clone());
-                    looks.note_freed(lease.token);
                     look.changed = true;
                     return;
                 }
-                Some(Inspection::Gone) => look.changed |= looks.note_leaving(lease.token),
+                Some(Inspection::Gone) => look.changed = true,
                 Some(Inspection::Ending | Inspection::Unlisted | Inspection::Settling) => {
-                    if retries {
-                        looks.note(lease.token, Shown::Ending);
-                    }
-                    look.changed |= lease.exit.ending.is_none() && looks.note_leaving(lease.token);
+                    look.changed |= lease.exit.ending.is_none();
                 }
                 Some(Inspection::Held) if retries => {
-                    self.saw(lease.token, Shown::AtWork(begin), looks, look);
+                    self.saw(lease.token, Some(begin), looks, look);
                 }
                 Some(Inspection::Renewed | Inspection::Unanswered) | None if retries => {
-                    self.saw(lease.token, Shown::Nothing, looks, look);
+                    self.saw(lease.token, None, looks, look);
                 }
                 Some(Inspection::Held | Inspection::Renewed | Inspection::Unanswered) | None => {}
             }
@@ -257,9 +258,8 @@ impl<P: Ports> Call<'_, P> {
         self.request.wait_for_ending && self.request.acquire.terms.may_be_retry_of(lease)
     }
 
-    /// Pauses before another look at the earlier attempts that `look` has shown. Returns `false` if there is none: the
-    /// call has looked often enough, the caller goes on to wait anyway, or the time is too short. Another look has to end in
-    /// time if all attempts run.
+    /// Pauses before another look at the earlier attempts of `look`. Returns `false` if there is none: the call has
+    /// looked often enough, the caller goes on to wait anyway, or the time is over.
     async fn pause(
         &self,
         result: &Result<Done, ProtocolError>,
@@ -269,12 +269,10 @@ impl<P: Ports> Call<'_, P> {
         let Err(ProtocolError::Refused(refusal)) = result else {
             return false;
         };
-        let (now, length) = (self.time.age(), self.time.age().saturating_sub(look.begin));
+        let now = self.time.age();
         let next = now.max(look.begin + LOOK_EVERY);
-        let all_run = look.attempts.iter().all(|attempt| looks.runs(*attempt));
-        let ends = if all_run { next + length } else { next };
-        let is_last = looks.again == LOOKS_AGAIN || ends >= LOOKS_END;
-        if look.attempts.is_empty() || is_last || goes_on_to_wait(self.request, refusal) {
+        let is_last = looks.again == LOOKS_AGAIN || next >= LOOKS_END;
+        if !look.has_attempts || is_last || goes_on_to_wait(self.request, refusal) {
             return false;
         }
         self.deps.clock().sleep(next.saturating_sub(now)).await;
