@@ -37,19 +37,47 @@ fn an_execution_that_succeeds_without_its_work_is_noticed() {
 
 #[test]
 fn a_retry_that_is_skipped_for_the_attempt_before_it_is_noticed() {
-    for (case, seconds, by, noticed) in [
-        ("the attempt before", 61, "a", true),
-        ("the attempt before, and others wait", 61, "a", false),
-        ("a fault a moment ago", 10, "a", false),
-        ("another run", 61, "b", false),
+    let ended = json!("2026-03-01T00:01:00Z");
+    for (case, seconds, by, more, noticed) in [
+        ("the attempt before", 16, "a", json!({}), true),
+        ("others wait", 16, "a", json!({ "queueLength": 1 }), false),
+        ("a denial a moment ago", 10, "a", json!({}), false),
+        ("another run", 16, "b", json!({}), false),
+        (
+            "a duplicate",
+            16,
+            "a",
+            json!({ "status": "duplicate" }),
+            true,
+        ),
+        (
+            "a duplicate of a run that has ended",
+            16,
+            "a",
+            json!({ "status": "duplicate", "endedAt": ended }),
+            false,
+        ),
+        (
+            "its work is done",
+            16,
+            "a",
+            json!({ "status": "duplicate" }),
+            false,
+        ),
     ] {
         let scene = Scene::new();
         let retry = scene.run("a-retry", json!({}));
+        scene.world.has_misled();
         scene.at(seconds);
         let by = scene.run(by, json!({}));
+        if case == "its work is done" {
+            witness::succeeded(&scene.world, &by);
+        }
 
-        let wait = u64::from(case.ends_with("wait"));
-        let output = json!({ "status": "skipped", "holder": by.as_str(), "queueLength": wait });
+        let mut output = json!({ "status": "skipped", "holder": by.as_str(), "queueLength": 0 });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            output[name] = value.clone();
+        }
         witness::is_green(&scene.world, &arn(&retry), &output);
 
         scene.notices("without a run", noticed, case);
