@@ -194,6 +194,14 @@ class Builds(Repository):
             self.built()
         self.assertEqual({"CARGO_BUILD_JOBS"}, flags.keys() & set((self.folder / "dist" / "seen").read_text().split()))
 
+    def test_the_mask_of_the_caller_does_not_reach_the_build(self):
+        (self.folder / "release" / "constructs").write_text("#!/bin/sh\numask > dist/mask\n")
+        self.git("commit", "--all", "--quiet", "--message", "a step that writes its mask")
+        before = os.umask(0o077)
+        self.addCleanup(os.umask, before)
+        self.built()
+        self.assertEqual(0o022, int((self.folder / "dist" / "mask").read_text(), 8))
+
     def test_a_path_with_a_space_is_refused_before_anything_is_removed(self):
         spaced = self.folder / "with a space"
         subprocess.run(["git", "clone", "--quiet", self.folder, spaced], check=True)
