@@ -235,8 +235,8 @@ fn foreign(saved: &Saved, cluster: &str) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// Returns whether a stack is that of infra/examples/table.yaml, by which a table comes back: docs/upgrade.md. Lockstep
-/// is deployed over it.
+/// Returns whether a stack was made from infra/examples/table.yaml, which imports the lock table of a deleted stack
+/// (docs/upgrade.md). Lockstep is then deployed to that stack.
 fn is_table_alone(stack: &Stack) -> bool {
     let keys = stack.parameters().iter();
     let keys: Vec<_> = keys.filter_map(|of| of.parameter_key()).collect();

@@ -6,7 +6,7 @@ use crate::scene::{ask_with, execution, merged, status_of, task};
 use lockstep::domain::ExecutionEnd;
 use serde_json::{Value, json};
 
-/// The run goes on to its waiting state, whatever becomes of the sibling. Each check of the ending attempt stops its task
+/// The run waits for its turn after the answer, so the call does not look again at the sibling. Each check of the ending attempt stops its task
 /// once more, so a call makes at most two.
 #[tokio::test]
 async fn a_retry_that_waits_for_an_ending_attempt_stops_its_task_at_most_twice() {

@@ -25,7 +25,7 @@ struct Slow<'a> {
     executions: &'a MemoryExecutions,
     clock: &'a ManualClock,
     checks_end: Timestamp,
-    /// The milliseconds that the next DescribeExecution takes, and those of each later one.
+    /// How long the next DescribeExecution takes, in milliseconds. Each one after it takes `later`.
     next: AtomicU64,
     later: u64,
 }

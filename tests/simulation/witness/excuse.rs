@@ -32,7 +32,7 @@ pub(crate) enum Excuse {
     /// that attempt. The permit goes to them.
     RetryBehindQueue,
     /// A retry of a caller waited in the queue with the run key of the attempt before it, which had died unseen, or had
-    /// lost its permit under `yield` and then failed. At its turn nobody looks at that attempt.
+    /// lost its permit under `yield` and then failed. A hand-over does not check that attempt.
     KeyInQueue,
     /// A heartbeat was written late. It ends the silence of the holder, and does not move the end of the lease.
     LateHeartbeat,

@@ -63,8 +63,8 @@ fn held_if_permits_mismatch(request: &CheckedAcquire, refusal: Refusal) -> Refus
     }
 }
 
-/// Returns whether the workflow of the caller goes on to its waiting state after this refusal, which it is
-/// answered as `skipped`.
+/// Returns whether the caller's workflow enters its waiting state after this refusal. The response to the refusal
+/// is then `skipped`.
 pub(super) fn goes_on_to_wait(request: &CheckedAcquire, refusal: &Refusal) -> bool {
     let is_skipped = request.overlap == Overlap::Skip;
     match refusal {

@@ -38,8 +38,7 @@ const LOOKS_AT_OTHERS: usize = 2;
 /// The end of the looks, counted from the start of the call. The last decision takes the time that remains.
 const LOOKS_END: Duration = Duration::from_secs(5);
 
-/// How often a call looks again at an earlier attempt that runs, and the time from the start of one look to that of
-/// the next. A caller may retry right after StopExecution, when DescribeExecution, which is eventually consistent,
+/// How often a call checks an earlier attempt again that still runs. Two looks start a [`LOOK_EVERY`] apart. A caller may retry right after StopExecution, when DescribeExecution, which is eventually consistent,
 /// still shows its earlier attempt as running.
 const LOOKS_AGAIN: usize = 3;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -192,7 +191,8 @@ impl<P: Ports> Call<'_, P> {
         }
     }
 
-    /// Checks those of `holders` that are worth it, until one is freed: then the request is decided again first.
+    /// Checks the [suspects](Self::suspects) among `holders`. Stops after a check that frees a permit, because the
+    /// request may be granted now.
     async fn check_suspects(
         &self,
         holders: &[(HolderId, Lease)],
@@ -258,8 +258,13 @@ impl<P: Ports> Call<'_, P> {
         self.request.wait_for_ending && self.request.acquire.terms.may_be_retry_of(lease)
     }
 
-    /// Pauses before another look at the earlier attempts of `look`. Returns `false` if there is none: the call has
-    /// looked often enough, the caller goes on to wait anyway, or the time is over.
+    /// Pauses until the next look at the earlier attempts of `look`. Returns `false` if there is no next look, because
+    /// one of these is true:
+    ///
+    /// - the look has shown no attempt that still runs;
+    /// - it was the last of [`LOOKS_AGAIN`];
+    /// - the next look would start after [`LOOKS_END`];
+    /// - the caller waits for its turn after this refusal.
     async fn pause(
         &self,
         result: &Result<Done, ProtocolError>,
