@@ -1,23 +1,41 @@
-//! A retry with the run key of a dead attempt that is read without a response.
+//! A retry with the run key of a dead attempt, of which a read fails or gets no response.
 
 use crate::ending::{exited, run_of, yielded};
 use crate::faulty::Faulty;
 use crate::functions::Functions;
 use crate::scene::{execution, merged, status_of};
 use lockstep::domain::ExecutionEnd;
-use serde_json::json;
+use serde_json::{Value, json};
 
-/// The table answers the decisions and no read. So nothing has looked at the earlier attempt when the checks end.
-#[tokio::test]
-async fn a_retry_is_no_duplicate_of_an_attempt_whose_read_gets_no_response() {
+/// Returns the functions with `a`, which has died unseen, as the holder of a run key, and the request of its retry.
+async fn dead_attempt() -> (Functions, Value) {
     let functions = Functions::running(&["a", "b"]);
     let key = json!({ "runKey": "tick" });
     functions.granted_with(run_of("a", key.clone())).await;
     functions.put_task("a", exited(1));
     functions.end("a", ExecutionEnd::Aborted);
     functions.wait(1);
-    let table = Faulty::mute(&functions);
     let retry = merged(run_of("b", key), &json!({ "waitForEnding": true }));
+    (functions, retry)
+}
+
+/// The refusal has the run and not its lease. A read that fails shows nothing of the earlier attempt, so the call looks
+/// again.
+#[tokio::test]
+async fn a_retry_is_no_duplicate_of_an_attempt_that_cannot_be_read() {
+    let (functions, retry) = dead_attempt().await;
+    let table = Faulty::unread(&functions);
+
+    let answer = functions.acquire_on(&table, retry).await;
+
+    assert_eq!(status_of(&answer), "granted");
+}
+
+/// The table answers the decisions and no read. So nothing has looked at the earlier attempt when the checks end.
+#[tokio::test]
+async fn a_retry_is_no_duplicate_of_an_attempt_whose_read_gets_no_response() {
+    let (functions, retry) = dead_attempt().await;
+    let table = Faulty::mute(&functions);
 
     let answer = functions.acquire_on(&table, retry).await;
 
