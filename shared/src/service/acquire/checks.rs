@@ -38,8 +38,9 @@ const LOOKS_AT_OTHERS: usize = 2;
 /// The end of the looks, counted from the start of the call. The last decision takes the time that remains.
 const LOOKS_END: Duration = Duration::from_secs(5);
 
-/// How often a call checks an earlier attempt again that still runs. Looks start [`LOOK_EVERY`] apart. A caller may retry right after StopExecution, when DescribeExecution, which is eventually consistent,
-/// still shows its earlier attempt as running.
+/// How often a call checks an earlier attempt again that still runs. Looks start [`LOOK_EVERY`] apart. A caller may
+/// retry right after StopExecution, when DescribeExecution, which is eventually consistent, still shows its earlier
+/// attempt as running.
 const LOOKS_AGAIN: usize = 3;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
