@@ -125,11 +125,12 @@ test-integration: tools ## [3 min] the store on AWS's DynamoDB Local
 	tests/checks/with-stack $(AGAIN) --test integration
 
 test-e2e: deployable ## [6 min] the deployed stack: Step Functions, Lambda, ECS containers
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/iam/evaluate && tests/browser/prove'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test e2e $(WAITING) && tests/checks/proofs tests/iam/evaluate tests/browser/prove'
 
 # The proofs are here because this level is done before the other one on a stack.
+test-cli: PROOFS := $(addprefix tests/,teams/prove cdk/prove alarms/prove crowded/prove landing/prove adopter/prove transcripts/record)
 test-cli: deployable ## [8 min] the `lockstep` command: real processes, signals, containers, queues; teams, CDK, a crowded account, an adopter
-	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/teams/prove && tests/cdk/prove && tests/alarms/prove && tests/crowded/prove && tests/landing/prove && tests/adopter/prove && tests/transcripts/record'
+	tests/checks/with-stack --deploy sh -c '$(AGAIN) --test cli $(WAITING) && tests/checks/proofs $(PROOFS)'
 
 test-cdk: deployable ## [45 s] the constructs of the AWS CDK: what they make beside the templates, and jsii
 	LOCKSTEP=$(BUILT)/lockstep infra/cdk/check
