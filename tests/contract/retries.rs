@@ -4,7 +4,9 @@
 //! other holders, checked again for some seconds, and in doubt answered with an error that the caller retries.
 
 mod behind_siblings;
+mod behind_ten_checked;
 mod behind_three;
+mod called_after_its_end;
 mod dead_at_its_turn;
 mod dead_in_a_row;
 mod ending_beside_sibling;
@@ -13,6 +15,7 @@ mod freed_beside_sibling;
 mod freed_sibling;
 mod freed_under_a_look;
 mod hidden;
+mod hidden_for_an_hour;
 mod many_siblings;
 mod many_with_one_ending;
 mod newly_ending;
@@ -25,6 +28,7 @@ mod silent_process;
 mod silent_read;
 mod silent_wait;
 mod slow_once;
+mod yielded_after_its_end;
 mod yielded_process;
 mod yields_and_lags;
 mod yields_meanwhile;

@@ -121,7 +121,7 @@ impl Check {
             }
             (Phase::Recover(_), _) => self.reload(),
             (Phase::Freeze, CheckAnswer::Executed(Outcome::Frozen { note, .. })) => {
-                self.finish(Inspection::Held, [Request::Raise(Alert::Frozen(note))]);
+                self.finish(self.held(now), [Request::Raise(Alert::Frozen(note))]);
             }
             (Phase::Reload, CheckAnswer::Lease(Some(lease))) if !self.reloaded => {
                 self.reloaded = true;
@@ -130,7 +130,9 @@ impl Check {
                 self.phase = Phase::Gather;
             }
             (Phase::Reload, CheckAnswer::Lease(None)) => self.finish(Inspection::Gone, []),
-            (Phase::Reload | Phase::Freeze, _) => self.finish(Inspection::Held, []),
+            // A lock is also frozen because nothing shows whether its holder lives.
+            (Phase::Freeze, _) => self.finish(self.held(now), []),
+            (Phase::Reload, _) => self.finish(Inspection::Held, []),
             _ => {}
         }
         self.next(now)
@@ -188,7 +190,7 @@ impl Check {
             Action::Leave => self.finish(self.held(now), []),
             Action::Wake => {
                 let wake = Request::Wake(self.gathering.lease.clone());
-                self.finish(Inspection::Held, [wake]);
+                self.finish(self.held(now), [wake]);
             }
             Action::Alert { why } => self.ask(Phase::Alert(why), self.suspect()),
             Action::Refrain { why } => {

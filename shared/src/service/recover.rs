@@ -29,7 +29,7 @@ pub enum Settled {
     Recorded,
     /// The execution of the run has ended, and its work may still be stopping.
     Ending,
-    /// DescribeExecution gave no answer, and may give one soon.
+    /// DescribeExecution gave no answer, or one that may be out of date, and may give another one soon.
     Unanswered,
     /// The run is at work, or no evidence shows that it has ended.
     Not,
@@ -117,7 +117,8 @@ impl<P: Ports> RecoveryService<'_, P> {
         let verdict = self.judge(lock, &run.holder, lease).await?;
         let not_over = match &verdict {
             verdict if verdict.execution_has_ended() => Settled::Ending,
-            verdict if verdict.evidence.is_unanswered() => Settled::Unanswered,
+            // An end that may be older than a redrive shows nothing, as in a check of a holder.
+            verdict if verdict.doubted || verdict.evidence.is_unanswered() => Settled::Unanswered,
             _ => Settled::Not,
         };
         let Some(ended) = verdict.over() else {

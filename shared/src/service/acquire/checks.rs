@@ -291,20 +291,29 @@ impl<P: Ports> Call<'_, P> {
     ///
     /// Of an attempt that is ending, the refusal says so.
     pub(super) fn attempt_in_doubt(&self, refusal: &Refusal, looks: &Looks) -> Option<HolderId> {
-        let doubts = |token| looks.doubts(token, ATTEMPTS_MAX);
         match refusal {
+            // Only this run has the run key, so no check of another one stands in for a check of it.
             Refusal::Duplicate { run, .. } => {
-                let is_in_doubt = self.request.wait_for_ending && run.end.is_none();
-                (is_in_doubt && doubts(run.token)).then(|| run.holder.clone())
+                let may_have_ended = self.request.wait_for_ending && run.end.is_none();
+                (may_have_ended && !looks.runs(run.token)).then(|| run.holder.clone())
             }
             Refusal::Held { holders, .. }
             | Refusal::QueueFull { holders, .. }
             | Refusal::PermitsMismatch { holders, .. } => {
-                let mut attempts = holders.iter().filter(|(holder, lease)| {
+                let attempts = holders.iter().filter(|(holder, lease)| {
                     *holder != self.request.acquire.terms.holder && self.retries(lease)
                 });
-                let doubted =
-                    attempts.find(|(_, lease)| lease.exit.ending.is_none() && doubts(lease.token));
+                let attempts: Vec<_> = attempts.collect();
+                let is_checked = |lease: &Lease| looks.has_checked(lease.token);
+                let checked = attempts.iter().filter(|(_, lease)| is_checked(lease));
+                // A look checks at most that many. Attempts that have left since do not count.
+                let are_enough = checked.count() >= ATTEMPTS_MAX;
+                let doubts = |lease: &Lease| match is_checked(lease) {
+                    true => !looks.runs(lease.token),
+                    false => !are_enough,
+                };
+                let mut present = attempts.into_iter();
+                let doubted = present.find(|(_, l)| l.exit.ending.is_none() && doubts(l));
                 doubted.map(|(holder, _)| holder.clone())
             }
             _ => None,

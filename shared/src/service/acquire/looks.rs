@@ -38,12 +38,8 @@ impl Looks {
         begin.is_some_and(|begin| begin >= RUNS_FROM)
     }
 
-    /// Returns whether an earlier attempt in the way may have ended. A look checks at most `most` attempts: if that
-    /// number was checked, an attempt without a check is in no doubt.
-    pub(super) fn doubts(&self, attempt: FencingToken, most: usize) -> bool {
-        match self.attempts.contains_key(&attempt) {
-            true => !self.runs(attempt),
-            false => self.attempts.len() < most,
-        }
+    /// Returns whether a check of an earlier attempt was noted.
+    pub(super) fn has_checked(&self, attempt: FencingToken) -> bool {
+        self.attempts.contains_key(&attempt)
     }
 }
