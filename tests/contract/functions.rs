@@ -37,6 +37,7 @@ pub(crate) struct Functions {
     pub(crate) metrics: Lines,
     /// Whether the start and the end of each run are published as events.
     pub(crate) run_events: bool,
+    pub(crate) retention: Retention,
 }
 
 /// The metric lines that were written.
@@ -88,6 +89,7 @@ impl Functions {
             events: MemoryEvents::default(),
             metrics: Lines::default(),
             run_events: false,
+            retention: RETENTION,
         }
     }
 
@@ -99,7 +101,7 @@ impl Functions {
             events: &self.events,
             metrics: Metrics::new(&self.metrics, "locks", false),
             table: "locks".into(),
-            retention: RETENTION,
+            retention: self.retention,
             run_events: self.run_events,
         }
     }

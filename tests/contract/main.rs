@@ -76,4 +76,5 @@ mod waiting_responses;
 mod widget;
 mod widget_acts;
 mod workflow_work;
+mod yielded_for_days;
 mod yields_between_reads;

@@ -21,7 +21,8 @@ pub(crate) fn start_run(terms: &Terms, token: FencingToken) -> Option<RunWrite> 
 }
 
 /// Returns the writes for a run that ends: its entry in the history, and the marker of its run key. If
-/// the run continues without its permit (`runs_on`), the marker stays open and keeps the key taken.
+/// the run continues without its permit (`runs_on`), the marker stays open and keeps the key taken. The entry then stays
+/// as long as the key of a success would, because the release of the run finds its key there.
 ///
 /// Both are guarded by [`RunGuard::OpenFor`], so an item that already has an end is never overwritten. A
 /// missing item is accepted, because a grant writes no entry.
@@ -40,10 +41,17 @@ pub(crate) fn end_run(run: &Run, runs_on: bool, retention: Retention) -> Vec<(Ru
             ..run.clone()
         },
     });
-    let entry = RunWrite {
+    let mut entry = RunWrite {
         id: RunId::Token(run.token),
         run: run.clone(),
     };
+    if let Some(end) = &mut entry.run.end
+        && runs_on
+        && run.run_key.is_some()
+    {
+        let of_marker = end.of_marker(retention).retain_until;
+        end.retain_until = end.retain_until.max(of_marker);
+    }
     let writes = std::iter::once(entry).chain(marker);
     writes
         .map(|write| (RunGuard::OpenFor(run.token), write))
