@@ -1,5 +1,6 @@
 //! The command line: subcommands and their flags.
 
+pub(crate) mod act;
 pub(crate) mod agent;
 #[cfg(test)]
 mod agreement;
@@ -59,19 +60,19 @@ pub(crate) enum Command {
     /// Check that a deployed stack works
     Doctor(operate::DoctorArgs),
     /// Close locks to new grants; runs that hold a permit finish
-    Pause(operate::PauseArgs),
+    Pause(act::PauseArgs),
     /// Open paused locks
-    Resume(operate::ResumeArgs),
+    Resume(act::ResumeArgs),
     /// Stop the work of a holder and free its permit
-    Evict(operate::EvictArgs),
+    Evict(act::EvictArgs),
     /// Remove a waiter from the queue
-    DropWaiter(operate::DropWaiterArgs),
+    DropWaiter(act::DropWaiterArgs),
     /// End the rest (minIntervalSeconds) after the last grant of a lock
-    ClearRest(operate::ClearRestArgs),
+    ClearRest(act::ClearRestArgs),
     /// Free the run key of a run that succeeded, so that the run can start again
-    Forget(operate::ForgetArgs),
+    Forget(act::ForgetArgs),
     /// Start the latest run of a lock again, or what a schedule or a rule starts
-    Start(operate::StartArgs),
+    Start(act::StartArgs),
     /// Write the states that hold a lock into a Step Functions state machine definition
     Weave(Box<weave::WeaveArgs>),
     /// Restore the definition that `lockstep weave` was given

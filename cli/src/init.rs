@@ -5,14 +5,17 @@
 //! resources. Nothing in AWS is changed: `sam deploy` deploys the files.
 
 mod answers;
+mod deployed;
 mod desk;
 mod earlier;
 mod ecs;
 mod files;
 mod names;
 mod next;
+mod overrides;
 mod saved;
 mod template;
+mod write;
 
 use crate::args::init::InitArgs;
 use crate::args::parse;
@@ -61,7 +64,7 @@ async fn attempt(args: &InitArgs) -> Result<Exit, ActError> {
         checked.map_err(|rule| refused(why(rule)))?;
     }
     let files = answers.files(&sources.earlier);
-    let changes = files::write(&args.directory, &files, args.force)?;
+    let changes = write::write(&args.directory, &files, args.force)?;
     print(&next::report(
         &args.directory,
         &answers,
@@ -129,7 +132,7 @@ impl Sources<'_> {
                     Ok(limit.as_secs())
                 })
                 .await?,
-            email: self.email().await?,
+            email: self.email(&cluster.arn).await?,
             cluster: cluster.arn,
             task_definition: task.arn,
             public_ip: args.public_ip,
@@ -190,10 +193,10 @@ impl Sources<'_> {
             check_name(&args.stack, &lock, args.name.as_deref()).map_err(refused)?;
             let name = args.name.clone().unwrap_or_else(|| name_of(&lock));
             if self.desk.will_ask() {
-                earlier::check_files(args, &name)?;
+                write::check_files(&args.directory, &name, args.force)?;
             }
             if let Some(sdk) = &self.sdk {
-                earlier::check_schedule(sdk, args, &lock, &name).await?;
+                deployed::check_schedule(sdk, args, &lock, &name).await?;
             }
             Ok((lock, name))
         };
@@ -295,8 +298,8 @@ impl Sources<'_> {
         self.desk.answer(ask, accept).await
     }
 
-    async fn email(&self) -> Result<String, ActError> {
-        let earlier = self.earlier.email().unwrap_or_default();
+    async fn email(&self, cluster: &str) -> Result<String, ActError> {
+        let earlier = self.earlier.email(cluster).unwrap_or_default();
         let ask = Ask::new(Question::Email, self.args.email.as_deref()).or(Some(&earlier));
         let accept = async |email: String| {
             let email = if email == "none" {
@@ -304,7 +307,7 @@ impl Sources<'_> {
             } else {
                 email
             };
-            self.earlier.check_email(&email, self.args.force)?;
+            Earlier::check_email(&earlier, &email, self.args.force)?;
             Ok(email)
         };
         self.desk.answer(ask, accept).await

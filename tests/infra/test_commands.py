@@ -54,9 +54,9 @@ def arguments(name, known):
 
 def commands():
     """A row for each command of operators."""
-    known = structs("cli/src/args/operate.rs")
+    known = structs("cli/src/args/operate.rs", "cli/src/args/act.rs")
     yield "command", "meaning"
-    for command in re.findall(r"^    (\w+)\(operate::\w+\),", source("cli/src/args.rs"), re.MULTILINE):
+    for command in re.findall(r"^    (\w+)\((?:operate|act)::\w+\),", source("cli/src/args.rs"), re.MULTILINE):
         meaning = re.sub(r"(?<!`)\b(?:LOCK|PREFIX|[a-z]+[A-Z]\w+)\b", r"`\g<0>`", known[f"{command}Args"][0])
         verb = re.sub(r"(?<!^)(?=[A-Z])", "-", command).lower()
         yield f"`{' '.join(['lockstep', verb, *arguments(f'{command}Args', known)])}`", meaning
@@ -65,7 +65,7 @@ def commands():
 def start_flags():
     """A row for each flag of `lockstep start` that other commands do not have."""
     yield "flag", "meaning"
-    for about, attributes, field, kind in structs("cli/src/args/operate.rs")["StartArgs"][2]:
+    for about, attributes, field, kind in structs("cli/src/args/act.rs")["StartArgs"][2]:
         if re.search(r"\blong\b", attributes):
             yield f"`{usage(attributes, field, kind)[0]}`", re.sub(r"--[a-z]+", r"`\g<0>`", about)
 
@@ -111,7 +111,7 @@ def not_seen():
 
 
 PARTS = {
-    OPERATORS: {"cli/src/args/operate.rs": commands, "StartArgs of cli/src/args/operate.rs": start_flags},
+    OPERATORS: {"cli/src/args/operate.rs": commands, "StartArgs of cli/src/args/act.rs": start_flags},
     AUDIT: {"cli/src/args/audit.rs": audit_flags, "Report of cli/src/audit/report/fields.rs": lambda: report("Report"),
             "Audited of cli/src/audit/report/fields.rs": lambda: report("Audited"),
             "NOT_COVERED of cli/src/audit/report.rs": not_seen},
@@ -137,7 +137,7 @@ class Commands(unittest.TestCase):
 
     def test_every_flag_of_operators_is_in_a_row_or_of_all_commands(self):
         shown = set(re.findall(r"--[a-z-]+", " ".join(row for row, _ in commands())))
-        self.assertEqual(flags("operate") - OF_ALL, shown)
+        self.assertEqual((flags("operate") | flags("act")) - OF_ALL, shown)
 
     def test_every_flag_of_the_audit_is_in_a_row(self):
         shown = set(re.findall(r"--[a-z-]+", " ".join(row for row, _ in audit_flags())))

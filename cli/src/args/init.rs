@@ -10,13 +10,15 @@ Exit codes:
        no Region or no such profile; or a stack of one of the names is another one
   69   no credentials; or ECS or CloudFormation cannot be reached, or denies ecs:DescribeClusters,
        ecs:DescribeTaskDefinition or cloudformation:DescribeStacks
-  73   a file exists with other content (--force replaces it), or cannot be written
+  73   a file exists with other content (--force replaces it); or it has changed meanwhile, differs
+       from another one in case only, cannot be read as what it is, or cannot be written
 
 What no flag says is asked for at the terminal. AWS is read, and nothing there is changed.
 
 A further lock of the same stack is added to lockstep/samconfig.toml: what the file or the
-deployed stack lets run already stays, also with --force. Any other file with other content is
-replaced only with --force, and without it nothing is written.
+deployed stack lets run already stays, also with --force. If it cannot be told what the file lets
+run, because it is no TOML for example, nothing is written, also with --force. Any other file with
+other content is replaced only with --force, and without it nothing is written.
 
 Examples:
   lockstep init

@@ -29,6 +29,10 @@ pub(super) struct Answers {
     pub(super) email: String,
 }
 
+/// The rule of an address for mails: the pattern of `AlarmEmail`, and no character that SAM or TOML reads as its own.
+const EMAIL: &str = "one address, such as oncall@example.com, without spaces, quotes, backslashes and control characters, \
+                     or none";
+
 /// Where ECS places a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Launch {
@@ -148,11 +152,15 @@ impl Question {
             Self::Timezone => check_zone(value),
             Self::MaxRun => parse::limit(value).map(drop),
             Self::Email if value == "none" => Ok(()),
-            Self::Email => Template::lockstep().check("AlarmEmail", value).and(word(
-                value,
-                r#"[^"'\\\x00-\x1f\x7f-\x9f]*"#,
-                "an address without quotes, backslashes and control characters",
-            )),
+            Self::Email => {
+                let is_of_sam = |c: char| r#""'\"#.contains(c);
+                let is_out = |c: char| c.is_whitespace() || c.is_control() || is_of_sam(c);
+                let checked = Template::lockstep().check("AlarmEmail", value);
+                match checked.is_err() || value.contains(is_out) {
+                    true => Err(EMAIL.into()),
+                    false => Ok(()),
+                }
+            }
             Self::Lock => parse::lock(value)
                 .map(drop)
                 .and(Template::schedule().check("LockName", value)),
@@ -326,9 +334,17 @@ pub(super) mod tests {
             (Q::MaxRun, vec!["2h", "1s"], vec!["", "0s", "366d", "2"]),
             (
                 Q::Email,
-                vec!["", "none", "a@example.com"],
+                vec!["", "none", "a@example.com", "a+b@example.com"],
                 vec![
                     "a",
+                    "a@b@example.com",
+                    "a@example.com,b@example.com",
+                    "@example.com",
+                    "a@",
+                    "a\tb@example.com",
+                    "a\u{a0}b@example.com",
+                    r"a\b@example.com",
+                    "a'b@example.com",
                     r#""a"@example.com"#,
                     "a b@example.com",
                     "a\u{7}@example.com",
@@ -341,6 +357,18 @@ pub(super) mod tests {
             ),
         ] {
             assert_takes(question, &good, &bad);
+        }
+    }
+
+    #[test]
+    fn the_rule_of_an_address_says_what_is_checked() {
+        for address in ["oncall", "a b@example.com", "\"a\"@example.com"] {
+            let refused = Question::Email.check(address, false).unwrap_err();
+            let expected = format!(
+                "--email is {address:?}, but must be one address, such as oncall@example.com, without spaces, quotes, \
+                 backslashes and control characters, or none"
+            );
+            assert_eq!(refused, expected);
         }
     }
 

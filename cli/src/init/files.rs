@@ -1,16 +1,10 @@
-//! The files that an adopter gets: their texts, and how they are written.
+//! The files that an adopter gets.
 
 use super::answers::{Answers, Launch};
 use super::earlier::Earlier;
 use super::saved::{FOLDER, LOCKSTEP_CONFIG, samconfig};
 use super::template::SCHEDULE;
-use crate::exit::Exit;
-use crate::operate::ActError;
-use crate::platform::file::Prepared;
 use std::fmt::Write;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
 
 /// What the parameters of a template begin with.
 const PARAMETERS: &str = "\n\nParameters:\n";
@@ -20,19 +14,9 @@ const PARAMETERS: &str = "\n\nParameters:\n";
 pub(super) struct File {
     /// Path from the adopter's repository.
     pub(super) path: String,
-    text: String,
-    /// Whether the text has what the file had before, so that the file may be replaced.
-    is_added_to: bool,
-}
-
-/// What happened to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    Written,
-    /// It has more answers than before.
-    AddedTo,
-    /// It had the same text before.
-    Unchanged,
+    pub(super) text: String,
+    /// The text that the file had when it was read, if this text has all of that.
+    pub(super) added_to: Option<String>,
 }
 
 impl Answers {
@@ -63,18 +47,18 @@ impl Answers {
             true,
             &self.schedule_parameters(),
         );
-        let file = |path, text, is_added_to| File {
+        let file = |path, text, added_to| File {
             path,
             text,
-            is_added_to,
+            added_to,
         };
         [
-            file(self.schedule_template(), self.schedule_text(), false),
-            file(self.schedule_config(), schedule, false),
+            file(self.schedule_template(), self.schedule_text(), None),
+            file(self.schedule_config(), schedule, None),
             file(
                 LOCKSTEP_CONFIG.to_owned(),
                 earlier.config(self),
-                earlier.keeps(self),
+                earlier.kept_text(self),
             ),
         ]
     }
@@ -146,81 +130,6 @@ impl Answers {
                 without(&text, ADDRESS).replace(&format!("{GROUPS},"), GROUPS)
             }
         }
-    }
-}
-
-/// Writes the files below `directory`. None of them is replaced before all texts are on the disk.
-///
-/// # Errors
-/// [`ActError`] if a file exists with another text and `force` is not set, or if a file cannot be written. The text
-/// says which files were written already.
-pub(super) fn write(
-    directory: &Path,
-    files: &[File],
-    force: bool,
-) -> Result<Vec<Change>, ActError> {
-    let changes: Vec<_> = files
-        .iter()
-        .map(|file| change(directory, file, force))
-        .collect::<Result<_, _>>()?;
-    let mut prepared = Vec::new();
-    for (file, change) in files.iter().zip(&changes) {
-        if *change != Change::Unchanged {
-            let path = directory.join(&file.path);
-            let folder = path.parent().unwrap_or(directory);
-            let written =
-                fs::create_dir_all(folder).and_then(|()| Prepared::write(&path, &file.text));
-            let written = written.map_err(|error| {
-                let text = format!("{} cannot be written: {error}; no file was", path.display());
-                ActError::new(Exit::CANNOT_WRITE, text)
-            })?;
-            prepared.push((path, written));
-        }
-    }
-    let mut done = Vec::new();
-    for (path, file) in prepared {
-        let shown = path.display().to_string();
-        file.put().map_err(|error| {
-            let done = match done.is_empty() {
-                true => "none".to_owned(),
-                false => done.join(", "),
-            };
-            let text = format!("{shown} cannot be replaced: {error}; written before it: {done}");
-            ActError::new(Exit::CANNOT_WRITE, text)
-        })?;
-        done.push(shown);
-    }
-    Ok(changes)
-}
-
-/// Returns what is to happen to a file.
-fn change(directory: &Path, file: &File, force: bool) -> Result<Change, ActError> {
-    let path = directory.join(&file.path);
-    let refused = |why: String| {
-        Err(ActError::new(
-            Exit::CANNOT_WRITE,
-            format!("{}: {why}", path.display()),
-        ))
-    };
-    match fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return match path.symlink_metadata() {
-                Ok(_) => refused("it is a symbolic link to nothing".into()),
-                Err(_) => Ok(Change::Written),
-            };
-        }
-        Ok(found) if !found.is_file() => return refused("it exists and is no file".into()),
-        _ => {}
-    }
-    match fs::read(&path) {
-        Ok(before) if before == file.text.as_bytes() => Ok(Change::Unchanged),
-        Ok(_) if file.is_added_to => Ok(Change::AddedTo),
-        Ok(_) if force => Ok(Change::Written),
-        Ok(_) => refused(
-            "it exists with other content, and nothing was written: --force replaces it, and --name names others"
-                .into(),
-        ),
-        Err(error) => refused(format!("it cannot be read: {error}")),
     }
 }
 
@@ -297,68 +206,5 @@ mod tests {
             public.contains(r#""AssignPublicIp": "ENABLED""#),
             "{public}"
         );
-    }
-
-    /// Returns files with these texts, and a folder for them.
-    fn scene(name: &str) -> (std::path::PathBuf, Vec<File>) {
-        let folder = std::env::temp_dir().join(format!("init-files-{name}-{}", std::process::id()));
-        fs::create_dir_all(folder.join(FOLDER)).unwrap();
-        let files = ["a", "b"].map(|name| File {
-            path: format!("{FOLDER}/{name}"),
-            text: "new".into(),
-            is_added_to: false,
-        });
-        (folder, files.into())
-    }
-
-    #[test]
-    fn a_place_that_cannot_be_taken_is_named_with_what_was_written() {
-        let (folder, files) = scene("place");
-        let taken = folder.join("lockstep/b");
-        let changes = [&files[0], &files[1]].map(|file| change(&folder, file, false).unwrap());
-        let prepared = Prepared::write(&taken, "new").unwrap();
-        fs::create_dir(&taken).unwrap();
-
-        assert_eq!(changes, [Change::Written; 2]);
-        assert!(prepared.put().is_err());
-        let refused = write(&folder, &files, true).unwrap_err();
-        assert!(
-            refused.text.contains("it exists and is no file"),
-            "{}",
-            refused.text
-        );
-        let left: Vec<_> = fs::read_dir(folder.join(FOLDER)).unwrap().collect();
-        assert_eq!(left.len(), 1, "nothing else was written: {left:?}");
-        fs::remove_dir_all(folder).ok();
-    }
-
-    #[test]
-    fn a_link_to_nothing_stays() {
-        let (folder, files) = scene("link");
-        let link = folder.join("lockstep/a");
-        std::os::unix::fs::symlink("../none", &link).unwrap();
-
-        let refused = write(&folder, &files, true).unwrap_err();
-
-        assert!(refused.text.contains("a symbolic link"), "{}", refused.text);
-        assert!(link.is_symlink());
-        fs::remove_dir_all(folder).ok();
-    }
-
-    #[test]
-    fn a_file_that_is_no_text_is_replaced_by_force() {
-        let (folder, files) = scene("bytes");
-        fs::write(folder.join("lockstep/a"), [0xff, 0xfe]).unwrap();
-
-        let refused = write(&folder, &files, false).unwrap_err();
-        let written = write(&folder, &files, true).unwrap();
-
-        assert!(refused.text.contains("other content"), "{}", refused.text);
-        assert_eq!(written, [Change::Written; 2]);
-        assert_eq!(
-            fs::read_to_string(folder.join("lockstep/a")).unwrap(),
-            "new"
-        );
-        fs::remove_dir_all(folder).ok();
     }
 }

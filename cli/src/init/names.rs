@@ -41,8 +41,8 @@ pub(super) fn check_name(stack: &str, lock: &str, given: Option<&str>) -> Result
     if word(&name, "[A-Za-z0-9-]+", "").is_err() {
         return refused("letters, digits and hyphens");
     }
-    // lockstep/samconfig.yaml would be read by `sam` as its own.
-    if name == "samconfig" {
+    // `sam` would read lockstep/samconfig.yaml as its own, and on a disk that ignores case SAMCONFIG.yaml too.
+    if name.eq_ignore_ascii_case("samconfig") {
         return refused("another name than samconfig, which files of sam have");
     }
     // A schedule has up to 64 characters.
@@ -82,6 +82,8 @@ mod tests {
             ("lockstep", &*format!("{long}x"), Some("short"), ""),
             (&*"s".repeat(63), "a", None, "--lock is "),
             ("lockstep", "samconfig", None, "--lock is "),
+            ("lockstep", "SAMCONFIG", None, "--lock is "),
+            ("lockstep", "a", Some("SamConfig"), "--name is "),
             ("lockstep", "a", Some("a.b"), "--name is "),
             ("lockstep", "a", Some(""), "--name is "),
         ] {

@@ -1,8 +1,9 @@
 //! What was written, and the commands that follow.
 
 use super::answers::Answers;
-use super::files::{Change, File};
+use super::files::File;
 use super::saved::LOCKSTEP_CONFIG;
+use super::write::Change;
 use crate::exit::Exit;
 use crate::operate::ActError;
 use std::fmt::Write;

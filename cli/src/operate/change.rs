@@ -7,10 +7,10 @@ use super::act_error::ActError;
 use super::function::{Function, Surface};
 use super::screen::Screen;
 use super::{finish, print, without_null};
-use crate::args::operate::{
-    ActArgs, ClearRestArgs, DropWaiterArgs, EvictArgs, ForgetArgs, Format, PauseArgs, ResumeArgs,
-    ScopeArgs,
+use crate::args::act::{
+    ActArgs, ClearRestArgs, DropWaiterArgs, EvictArgs, ForgetArgs, PauseArgs, ResumeArgs, ScopeArgs,
 };
+use crate::args::operate::Format;
 use crate::exit::Exit;
 use crate::log;
 use crate::platform::env::variable;
