@@ -32,7 +32,7 @@ export PATH := $(TOOLS):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help docs checked beside deployable deployed computed check fmt lint audit purity macos test test-unit test-scripts test-contract test-model test-sim test-undefined \
         test-integration test-stack test-e2e test-page up down demo build package stackset bench bench-check bench-cost bench-scale validate schemas clean tools functions \
-        binary release release-twice release-proved publish version figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
+        binary release release-twice release-proved release-bare publish version figures golden upgrade test-cli test-figures test-sizes test-cdk linear storm worlds soak audit-scale mutants promises promises-seen verify-aws
 
 # A line `##@ Title` begins a group of verbs, and the text after `##` is a verb's line.
 help: ## list the verbs
@@ -274,6 +274,9 @@ publish: ## upload the crates of the release whose tag is checked out and whose 
 
 release-proved: tools ## [1 min] deploy, load, install and run what is in dist/, on the local stack
 	tests/checks/with-stack tests/release/prove
+
+release-bare: tools ## [2 min; 5 min more at first] how long does dist/ take a user to a guarded run? In a container without a compiler, by debootstrap
+	tests/checks/with-stack tests/release/prove bare
 
 verify-aws: tools ## does your AWS account behave as Lockstep counts on? CONFIRM=yes runs it, SUBNETS=subnet-... with tasks
 	@tests/aws/verify $(if $(filter yes,$(CONFIRM)),--confirm) $(if $(SUBNETS),--subnets $(SUBNETS)) \

@@ -26,13 +26,17 @@ def cdk(*arguments, folder=CDK):
     return done.stdout
 
 
+def without_tls(template):
+    """The template of an account's bootstrap without the policy that denies requests without TLS: the emulator has no TLS."""
+    resources = yaml.safe_load(template)
+    del resources["Resources"]["StagingBucketPolicy"]
+    return json.dumps(resources, default=str)
+
+
 def bootstrap(folder):
     # Runs in a folder without cdk.json, so that the CDK synthesizes no app.
-    template = yaml.safe_load(cdk("bootstrap", "--show-template", folder=folder))
-    # The policy denies requests without TLS, and the emulator has no TLS.
-    del template["Resources"]["StagingBucketPolicy"]
     path = Path(folder) / "bootstrap.json"
-    path.write_text(json.dumps(template, default=str))
+    path.write_text(without_tls(cdk("bootstrap", "--show-template", folder=folder)))
     cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--template", str(path), folder=folder)
 
 

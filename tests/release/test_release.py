@@ -17,8 +17,9 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "release"))
+sys.path[:0] = [str(ROOT / "release"), str(ROOT / "tests" / "release")]
 
+import typed  # noqa: E402
 from lib import archives, bills, context, crates, notices, oci, sam, versions  # noqa: E402
 
 VERSION = context.version()
@@ -426,6 +427,27 @@ class Archives(Folder):
             self.assertEqual({time.gmtime(LATER)[:6]}, {one.date_time for one in made.infolist()})
             self.assertEqual([0o644, 0o755], [one.external_attr >> 16 & 0o777 for one in made.infolist()])
             self.assertEqual(b"program", made.read("bootstrap"))
+
+
+class Typed(unittest.TestCase):
+    """What `make release-bare` types on the machine of a user."""
+
+    def test_each_command_of_a_user_is_on_its_page_once_and_fits_the_machine(self):
+        steps = [step for _, step, _ in typed.UNPACK + typed.DEPLOY]
+        for step in (*steps, *typed.STARTS, typed.CONSTRUCTS, typed.STACK, typed.BATCH):
+            for architecture in context.TARGETS.values():
+                here = step.here(architecture)
+                for other in {"VERSION", "~/lockstep/infra", *(f"sam-{one}" for one in context.TARGETS.values() if one != architecture)}:
+                    self.assertNotIn(other, here)
+        self.assertIn("--max-run 2h", typed.DEPLOY[0][1].text(), "a command that a backslash continues is one")
+
+    def test_a_command_that_its_page_has_twice_or_not_at_all_is_refused(self):
+        for beginning in ("lockstep init", "lockstep nothing"):
+            with self.assertRaisesRegex(context.Refusal, f"docs/first-lock.md has '{beginning}'"):
+                typed.Typed("first-lock.md", beginning).text()
+
+    def test_the_path_that_an_app_leaves_out_is_one_line_of_its_page(self):
+        self.assertEqual(1, typed.STACK.text().count("\n  functionsPath: "))
 
 
 class Image(unittest.TestCase):
