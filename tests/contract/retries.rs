@@ -9,6 +9,7 @@ mod behind_three;
 mod called_after_its_end;
 mod dead_at_its_turn;
 mod dead_in_a_row;
+mod dead_in_the_queue;
 mod ending_beside_sibling;
 mod forgotten;
 mod freed_beside_sibling;

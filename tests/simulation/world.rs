@@ -10,7 +10,7 @@ use crate::weather::{Trouble, Weather};
 use crate::witness::Witness;
 use fastrand::Rng;
 use lockstep::clock::Clock;
-use lockstep::domain::{CLOCK_SKEW, Timestamp};
+use lockstep::domain::{CLOCK_SKEW, ExecutionArn, Timestamp};
 use lockstep::store::memory::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Arguments, Write};
@@ -64,7 +64,8 @@ pub(crate) struct World {
     /// Until when descriptions fail beside the weather.
     fails_until: AtomicU64,
     /// When DescribeExecution last showed an old state or was denied.
-    misled_at: AtomicU64,
+    denied_at: AtomicU64,
+    old_shown_at: Mutex<BTreeMap<ExecutionArn, u64>>,
     over: AtomicBool,
     random: Mutex<Rng>,
     tally: Mutex<Tally>,
@@ -109,7 +110,8 @@ impl World {
             rough,
             fault_at: AtomicU64::new(START),
             fails_until: AtomicU64::new(0),
-            misled_at: AtomicU64::new(0),
+            denied_at: AtomicU64::new(0),
+            old_shown_at: Mutex::default(),
             over: AtomicBool::new(false),
             random: Mutex::new(random),
             tally: Mutex::default(),
@@ -184,14 +186,22 @@ impl World {
         self.weather.hides(now).or(fails)
     }
 
-    /// Notes that DescribeExecution shows an old state now, or is denied.
-    pub(crate) fn has_misled(&self) {
-        self.misled_at.store(self.now(), Ordering::Relaxed);
+    /// Notes that DescribeExecution is denied now.
+    pub(crate) fn is_denied(&self) {
+        self.denied_at.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Returns when DescribeExecution last showed an old state or was denied.
-    pub(crate) fn last_misled(&self) -> u64 {
-        self.misled_at.load(Ordering::Relaxed)
+    /// Notes that DescribeExecution shows an old state of `execution` now.
+    pub(crate) fn shows_old(&self, execution: &ExecutionArn) {
+        let mut shown = locked(&self.old_shown_at);
+        shown.insert(execution.clone(), self.now());
+    }
+
+    /// Returns when DescribeExecution last showed an old state of `execution`, or was denied.
+    pub(crate) fn last_misled(&self, execution: &ExecutionArn) -> u64 {
+        let denied = self.denied_at.load(Ordering::Relaxed);
+        let shown = locked(&self.old_shown_at).get(execution).copied();
+        denied.max(shown.unwrap_or_default())
     }
 
     /// Returns when something last went wrong.

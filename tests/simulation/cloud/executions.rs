@@ -115,6 +115,10 @@ impl Drop for OpenState {
 /// How long DescribeExecution may show an old state, in milliseconds.
 const LAG: u64 = 5000;
 
+/// For how long a retry sees through DescribeExecution that shows the attempt before it at work after its end, in
+/// milliseconds: a check in the first two seconds of a call shows nothing.
+const SEEN_THROUGH: u64 = 2000;
+
 /// Step Functions as its API shows it.
 #[derive(Clone)]
 pub(crate) struct SimExecutions {
@@ -131,7 +135,7 @@ impl SimExecutions {
             None => Ok(()),
             Some(Trouble::Unanswered) => Err(ExecutionsError::Unavailable("simulated".into())),
             Some(_) => {
-                self.world.has_misled();
+                self.world.is_denied();
                 Err(ExecutionsError::Denied("simulated".into()))
             }
         }
@@ -187,7 +191,7 @@ impl Executions for SimExecutions {
             return Ok(None);
         };
         if stale && now < row.started + LAG {
-            self.world.has_misled();
+            self.world.shows_old(arn);
             return Ok(None);
         }
         let redrives = u32::try_from(row.story.redrives).unwrap_or(u32::MAX);
@@ -202,7 +206,9 @@ impl Executions for SimExecutions {
         };
         let lags = |since| {
             let lags = stale && now < since + LAG;
-            lags.then(|| self.world.has_misled());
+            if lags && now >= since + SEEN_THROUGH {
+                self.world.shows_old(arn);
+            }
             lags
         };
         Ok(Some(match (row.ended, row.end_before) {

@@ -42,6 +42,8 @@ fn a_retry_that_is_skipped_for_the_attempt_before_it_is_noticed() {
         ("the attempt before", 16, "a", json!({}), true),
         ("others wait", 16, "a", json!({ "queueLength": 1 }), false),
         ("a denial a moment ago", 10, "a", json!({}), false),
+        ("an old state of it", 10, "a", json!({}), false),
+        ("an old state of another", 10, "a", json!({}), true),
         ("another run", 16, "b", json!({}), false),
         (
             "a duplicate",
@@ -67,7 +69,14 @@ fn a_retry_that_is_skipped_for_the_attempt_before_it_is_noticed() {
     ] {
         let scene = Scene::new();
         let retry = scene.run("a-retry", json!({}));
-        scene.world.has_misled();
+        let attempt = retry.as_str().strip_suffix("-retry").unwrap();
+        match case {
+            "an old state of it" => scene
+                .world
+                .shows_old(&arn(&HolderId::new(attempt).unwrap())),
+            "an old state of another" => scene.world.shows_old(&arn(&retry)),
+            _ => scene.world.is_denied(),
+        }
         scene.at(seconds);
         let by = scene.run(by, json!({}));
         if case == "its work is done" {

@@ -8,8 +8,8 @@ use crate::world::World;
 use lockstep::domain::{ExecutionArn, HolderId};
 use serde_json::Value;
 
-/// For how long an old or denied description of an execution may have misled a call, in milliseconds: as
-/// long as a call of a function takes.
+/// For how long a description of the attempt before a retry that was old or denied may have misled a call, in
+/// milliseconds: as long as a call of a function takes.
 const MISLEADS: u64 = 15_000;
 
 type Verdict = Result<(), String>;
@@ -54,7 +54,6 @@ pub(crate) fn is_green(world: &World, execution: &ExecutionArn, output: &Value) 
 /// Checks that a retry of a caller is not answered without a run because of its attempt before, which has ended.
 fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
     let before = holder.as_str().strip_suffix("-retry");
-    let was_misled = world.now() <= world.last_misled() + MISLEADS;
     // A user's workflow that does not ask to wait is answered as it asks.
     let is_own = world.execution_is(holder, |row| row.story.is_own());
     // A duplicate of a run that is said to be under way.
@@ -62,10 +61,14 @@ fn is_retried(world: &World, holder: &HolderId, output: &Value, by: &str) {
         Some("duplicate") => output["endedAt"].is_null(),
         status => status == Some("skipped"),
     };
-    if !is_refused || before != Some(by) || was_misled || is_own {
+    if !is_refused || before != Some(by) || is_own {
         return;
     }
     let attempt = HolderId::new(by).expect("a holder in an answer");
+    let misled_at = ExecutionArn::of_holder(&attempt).map(|of| world.last_misled(&of));
+    if misled_at.is_some_and(|at| world.now() <= at + MISLEADS) {
+        return;
+    }
     if world.run_is(&attempt, |run| run.succeeded) {
         return;
     }
