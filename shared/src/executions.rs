@@ -154,12 +154,6 @@ impl Start {
     }
 }
 
-/// Returns whether `json`, which may be missing, names `lock`.
-fn is_named(json: Option<&str>, lock: &LockKey) -> bool {
-    let json = json.and_then(|text| serde_json::from_str(text).ok());
-    json.is_some_and(|json| names(&json, lock))
-}
-
 /// The result of [`Executions::end_state`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateEnd {

@@ -9,7 +9,7 @@ mod vault;
 
 use self::error::translate;
 use self::vault::Vault;
-use super::{Executions, ExecutionsError, HISTORY_PAGES, Start, StateEnd, is_named};
+use super::{Executions, ExecutionsError, HISTORY_PAGES, Start, StateEnd, names};
 use crate::lazy::LazyClient;
 use crate::store::dynamodb::DynamoStore;
 use aws_sdk_sfn::Client;
@@ -331,6 +331,12 @@ fn state(status: &ExecutionStatus) -> Result<ExecutionState, ExecutionsError> {
 
 fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
+}
+
+/// Returns whether `json`, which may be missing, names `lock`.
+fn is_named(json: Option<&str>, lock: &LockKey) -> bool {
+    let json = json.and_then(|text| serde_json::from_str(text).ok());
+    json.is_some_and(|json| names(&json, lock))
 }
 
 #[cfg(test)]

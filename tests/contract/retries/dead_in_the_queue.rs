@@ -34,6 +34,10 @@ async fn a_retry_is_skipped_by_its_attempt_that_died_in_a_full_queue_unseen() {
         let first = functions.status(attempt("b", &policies)).await;
         let second = functions.status(attempt("b", &policies)).await;
 
-        assert_eq!([first.as_str(), second.as_str()], ["skipped", "queued"], "{policies}");
+        assert_eq!(
+            [first.as_str(), second.as_str()],
+            ["skipped", "queued"],
+            "{policies}"
+        );
     }
 }
