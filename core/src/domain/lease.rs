@@ -86,8 +86,8 @@ const FREEZE_WITHOUT_EVIDENCE_AFTER: Seconds = Seconds::of(3_600);
 /// Time after the grant of a hand-over at which the sweep checks whether it is confirmed.
 const CONFIRMED_WITHIN: Seconds = Seconds::of(60);
 
-/// The version of a lease. A heartbeat, a redrive and the mark of an ending each create a new version.
-/// Evidence that was gathered under one version is void under the next.
+/// The version of a lease. A heartbeat, a redrive, the mark of an ending, and each sign of life of a waiter to which the
+/// permit was handed over create a new version. Evidence that was gathered under one version is void under the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LeaseVersion {
     /// [`Lease::expires_at`].
@@ -96,6 +96,8 @@ pub struct LeaseVersion {
     pub redrives: u32,
     /// Whether [`Exit::ending`] is set.
     pub ending: bool,
+    /// [`Call::since`] of the hand-over; `None` if it is confirmed.
+    pub called: Option<Timestamp>,
 }
 
 /// Why the time limits of a run start again.
@@ -132,6 +134,7 @@ impl Lease {
             expires_at: self.expires_at,
             redrives: self.redrives,
             ending: self.exit.ending.is_some(),
+            called: self.call.as_ref().map(|call| call.since),
         }
     }
 

@@ -32,7 +32,8 @@ use crate::domain::{
 ///  ended       a task runs that a failed RunTask   mark it as ending
 ///              of its states may have started
 ///  unknown                dead                     as if it had ended
-///  runs        none run   ending                   recover
+///  runs        none run   ending; after a redrive  recover
+///                         for 10 s
 ///  runs, and its states   ending, for 31 s         recover
 ///              were the work
 ///  runs                   its stop is committed    stop both

@@ -133,13 +133,9 @@ impl Verdict {
             times.extend(waiter.wait_until);
         }
         times.extend(lease.exit.suspect.map(|at| lease.suspicion_ends(at)));
-        times.extend(
-            lease
-                .exit
-                .ending
-                .as_ref()
-                .map(|ending| ending.since.plus(STOP_SETTLES)),
-        );
+        let waits = [LIST_LAG, STOP_SETTLES];
+        let ending_at = lease.exit.ending.iter().map(|ending| ending.since);
+        times.extend(ending_at.flat_map(|at| waits.map(|wait| at.plus(wait))));
         if let ExecutionObservation::Seen(seen) = &self.described {
             times.extend(ends(seen));
         }

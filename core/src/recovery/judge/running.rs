@@ -7,7 +7,8 @@ use crate::domain::{
 };
 use crate::recovery::evidence::at_work;
 use crate::recovery::{
-    Action, Commitment, Evidence, ExecutionObservation, Ownership, WorkObservation, states,
+    Action, Commitment, Evidence, ExecutionObservation, LIST_LAG, Ownership, WorkObservation,
+    states,
 };
 
 /// Returns the action on a holder whose execution runs. The most certain evidence is checked first:
@@ -28,10 +29,17 @@ pub(super) fn running(lease: &Lease, evidence: &Evidence, now: Timestamp) -> Act
             false
         }
     };
-    let all_stopped = is_seen && work.is_empty() && !evidence.is_settling(now);
+    let redrives = match &evidence.execution {
+        ExecutionObservation::Seen(seen) => seen.redrives,
+        _ => 0,
+    };
+    // After a redrive, all that is seen may be of an earlier attempt, and the last work of this one not listed yet.
+    let ending_at = lease.exit.ending.as_ref().map(|ending| ending.since);
+    let is_listed = redrives == 0 || ending_at.is_some_and(|at| now >= at.plus(LIST_LAG));
+    let all_stopped = is_seen && is_listed && work.is_empty() && !evidence.is_settling(now);
     // If the execution was redriven and the holder has not reported it yet, the run continues under its
     // grant.
-    let redriven = matches!(&evidence.execution, ExecutionObservation::Seen(seen) if seen.redrives > lease.redrives);
+    let redriven = redrives > lease.redrives;
     if lease.exit.cause() == Some(&EndingCause::Over) && all_stopped && !redriven {
         let words = "the execution reported that its work is stopping";
         return stopped(lease, &evidence.work, words);

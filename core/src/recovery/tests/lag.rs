@@ -2,9 +2,9 @@
 
 use super::{
     ABORTED, RUNNING, UNNAMED, after, called, ended, evidence, hidden, hidden_work, judged, lease,
-    seen, task, tasks,
+    recovered, seen, task, tasks,
 };
-use crate::domain::{EndingCause, ExecutionEnd, ExecutionState, Lease, Task};
+use crate::domain::{EndingCause, ExecutionEnd, ExecutionState, Lease, RecoveryBasis, Task};
 use crate::recovery::{Action, ExecutionEvent, ExecutionObservation, Hint, WorkObservation};
 
 #[test]
@@ -134,6 +134,26 @@ fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     let is_over = matches!(cut_off, Action::Recover { .. });
     assert!(is_over, "it reported that its work is stopping");
     assert_eq!(redriven, Action::Leave);
+}
+
+/// The call of RunTask of the second attempt failed, and may have started a task. ECS lists that of the first attempt alone.
+#[test]
+fn a_redriven_run_that_reported_stopping_is_judged_by_a_list_of_ten_seconds() {
+    let ending = super::ending(lease(), 50, EndingCause::Over);
+    for redrives in [0, 1] {
+        let lease = Lease {
+            redrives,
+            ..ending.clone()
+        };
+        let running = || seen(ExecutionState::Running, redrives, None);
+
+        let [early, late] =
+            [51, 60].map(|now| judged(&lease, running(), tasks(&[("old", true)]), now));
+
+        let is_over = matches!(early, Action::Recover { .. });
+        assert_eq!(is_over, redrives == 0, "{early:?}");
+        recovered(late, RecoveryBasis::Seen);
+    }
 }
 
 #[test]

@@ -56,6 +56,25 @@ fn a_waiting_state_that_finds_the_lock_free_leaves_no_side_item() {
     assert!(scene.items.waiters.is_empty());
 }
 
+/// The execution was redriven after the check had seen its end.
+#[test]
+fn evidence_from_before_a_hand_over_was_confirmed_is_void() {
+    for basis in [RecoveryBasis::Seen, RecoveryBasis::Unconfirmed] {
+        let mut scene = Scene::queued(&["b"]);
+        scene.release("a", RunOutcome::Succeeded, 4).unwrap();
+        let recover = Command::Recover(Recover {
+            basis,
+            ..scene.recovery_of("b")
+        });
+        scene.queue("b", 6).unwrap();
+
+        let done = scene.carry_out(&recover, 7);
+
+        assert_eq!(answer(&done), "Unchanged", "{basis:?}");
+        assert_eq!(scene.holders(), ["b"]);
+    }
+}
+
 #[test]
 fn a_waiter_that_asks_again_confirms_its_grant() {
     let mut scene = Scene::queued(&["b"]);
