@@ -28,14 +28,14 @@ const fn hidden(lease: u32) -> Plan {
 
 worlds! {
     fn a_silent_live_holder_is_stopped_only_after_its_lease_and_mark:
-        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 90856,
+        1, [BEATS, QUEUE], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 93362,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn evidence_that_is_late_by_a_change_frees_no_run_at_work:
         1, [BEATS, QUEUE], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 25720,
+        with { slow_evidence: true } => 25930,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
@@ -63,13 +63,13 @@ worlds! {
 
     fn a_workflow_of_a_dead_run_has_ended_before_the_next_one_begins:
         1, [FLOW, QUEUED_FLOW], may { crashes: 1, beats: 1, dims: 1 },
-        with { slow_evidence: true } => 26397,
+        with { slow_evidence: true } => 26623,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_workflow_that_is_cut_off_keeps_the_permit_until_it_has_ended:
-        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1843,
+        1, [FLOW, QUEUED_FLOW], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1855,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
@@ -80,29 +80,29 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_silent_run_and_its_child_are_stopped_only_after_lease_and_mark:
-        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 91080,
+        1, [FLOW, QUEUED_FLOW], may { beats: 1, leaps: 3 }, with { slow_evidence: true } => 93586,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Released already",
         "Renewed, Unchanged, refused: Held, refused: LeaseLost, then: end the heartbeat",
         "then: wake, then: wake again";
 
     fn a_run_that_cuts_its_work_off_keeps_its_permit_until_it_has_stopped:
-        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1663,
+        1, [BEATS, QUEUE], may { cuts: 1, beats: 1 }, with { own_ends: true } => 1671,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: end the heartbeat, then: wake";
 
     fn a_lease_that_runs_out_is_freed_only_when_no_clock_believes_in_it:
-        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 224403,
+        1, [HIDDEN, QUEUE], may { beats: 1 }, with { ticks: 4, skew: true } => 242264,
         "AlreadyHeld, Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged",
         "refused: Held, refused: LeaseLost, then: wake";
 
     fn a_hidden_holder_that_dies_blocks_no_waiter:
-        1, [HIDDEN, QUEUE], may { crashes: 1 }, with { ticks: 4 } => 49959,
+        1, [HIDDEN, QUEUE], may { crashes: 1 }, with { ticks: 4 } => 51093,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake";
 
     fn a_lock_is_swept_again_after_a_sweep_that_found_nothing:
         1, [HIDDEN, QUEUE], may { crashes: 1, idle_sweeps: 1 },
-        with { quick_checks: true, ticks: 4 } => 90199,
+        with { quick_checks: true, ticks: 4 } => 94186,
         "Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "refused: Held, then: wake";
 

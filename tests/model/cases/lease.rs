@@ -44,13 +44,13 @@ worlds! {
         "refused: Held, refused: LeaseLost, then: end the heartbeat";
 
     fn a_write_that_is_sent_twice_is_done_once_and_answered_as_done:
-        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 4093,
+        1, [BEATS, QUEUE], may { resends: 2, beats: 1 }, with { ticks: 1 } => 4163,
         "Ended, Granted, Queued, Released, Renewed, Unchanged, refused: Held",
         "then: end the heartbeat, then: wake";
 
     fn a_redriven_run_gets_its_old_grant_or_none_beside_a_waiter:
         1, [BEATS, QUEUE], may { redrives: 1, crashes: 1, beats: 1 },
-        with { quick_checks: true } => 27399,
+        with { quick_checks: true } => 27635,
         "AlreadyHeld, Done, Ended, Freed, Granted, Queued, Reinstated, Released",
         "Released already, Renewed, Unchanged, refused: Held, refused: LeaseLost",
         "then: end the heartbeat, then: wake, then: wake again";
@@ -68,17 +68,17 @@ worlds! {
         "refused: LeaseLost, then: end the heartbeat";
 
     fn a_run_that_yields_works_on_beside_the_next:
-        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 21212,
+        1, [YIELDS, ENDS], may { beats: 2 }, with { ticks: 2 } => 21971,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
     fn the_lease_of_a_run_that_yields_may_end_while_it_works:
-        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 55496,
+        1, [YIELDS, ENDS], may { beats: 1 }, with { ticks: 4 } => 58135,
         "Done, Ended, Freed, Granted, Lost, Queued, Released, Renewed, Unchanged, Yielded",
         "refused: Held, refused: Stale, then: wake";
 
     fn a_frozen_lock_grants_nothing_until_an_operator_opens_it:
-        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 27754,
+        1, [HOLDS, ENDS], may { beats: 1, idle_sweeps: 1 }, with { ticks: 2 } => 28646,
         "AlreadyHeld, Done, Ended, Freed, Frozen, Granted, Queued, Released, Renewed, Unchanged",
         "refused: Frozen, refused: Stale, then: wake";
 

@@ -15,7 +15,7 @@ worlds! {
         "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn a_dropped_or_paused_waiter_costs_no_other_waiter_its_turn:
-        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 88880,
+        1, [REFUSE, QUEUE, QUEUE], may { orders: 2 } => 88948,
         "Done, Freed, Granted, Lost, Queued, Released, Unchanged, refused: Held",
         "refused: Paused, then: dismiss who is sent away, then: wake";
 
@@ -34,12 +34,12 @@ worlds! {
     /// The holder may die, and a function may die after any request.
     fn a_pause_ends_by_itself_and_leaves_the_lock_free:
         1, [QUEUE, QUEUE], may { orders: 1, losses: 1, crashes: 1 },
-        with { pauses_until: Some(2), quick_checks: true } => 49201,
+        with { pauses_until: Some(2), quick_checks: true } => 49221,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already, Unchanged",
         "then: dismiss who is sent away, then: wake, then: wake again";
 
     fn a_rest_that_is_ended_lets_the_next_waiter_in:
-        1, [SPACED, SPACED], may { orders: 1, losses: 1 }, with { clears: true, ticks: 1 } => 10738,
+        1, [SPACED, SPACED], may { orders: 1, losses: 1 }, with { clears: true, ticks: 1 } => 10835,
         "AlreadyHeld, Done, Granted, Queued, Released, Released already, Unchanged, then: wake",
         "then: wake again";
 

@@ -43,16 +43,16 @@ worlds! {
         "then: wake again";
 
     fn a_registration_by_a_slow_clock_loses_no_turn:
-        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 193608,
+        1, [QUEUE, QUEUE], may { timeouts: 1 }, with { ticks: 1, skew: true } => 204580,
         "AlreadyHeld, Freed, Granted, Queued, Released, Unchanged, then: wake";
 
     fn a_waiter_that_waits_long_enough_gives_up_and_stops_no_run:
-        1, [SPACED, IMPATIENT], may { losses: 1 }, with { ticks: 2 } => 6954,
+        1, [SPACED, IMPATIENT], may { losses: 1 }, with { ticks: 2 } => 7015,
         "AlreadyHeld, Done, Freed, GaveUp, Granted, Queued, Released, Released already",
         "Unchanged, then: dismiss who gave up, then: hand over, then: wake, then: wake again";
 
     fn a_rest_delays_the_next_grant:
-        1, [SPACED, IMPATIENT, REFUSE], with { ticks: 2 } => 31976,
+        1, [SPACED, IMPATIENT, REFUSE], with { ticks: 2 } => 33274,
         "Done, Freed, GaveUp, Granted, Queued, Released, Unchanged, refused: Held",
         "refused: TooSoon, then: dismiss who gave up, then: hand over, then: wake";
 
@@ -99,7 +99,7 @@ worlds! {
         "refused: Held, then: stop, then: wake, then: wake again";
 
     fn a_replacer_that_dies_leaves_the_lock_free:
-        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 42295,
+        1, [REFUSE, REPLACE], may { crashes: 1, losses: 1 } => 42367,
         "AlreadyHeld, Done, Freed, Granted, Lost, Queued, Released, Released already",
         "Unchanged, refused: Held, then: dismiss who is sent away, then: stop, then: wake",
         "then: wake again";

@@ -89,9 +89,11 @@ fn hangs(world: &World) -> Option<String> {
         let runs = cloud.runs(holder) == Some(true);
         let row = cloud.execution_of(holder);
         let redriven = row.and_then(|row| row.redriven).unwrap_or(0);
+        // The function that took its permit under `yield` may have failed before it ended the heartbeat state.
+        let waits = if run.has_yielded(now) { run.lease } else { 0 };
         runs && run
             .released_at
-            .is_some_and(|at| redriven < at && now > at.max(run.waits_until) + BOUND)
+            .is_some_and(|at| redriven < at && now > at.max(run.waits_until) + waits + BOUND)
     };
     let (holder, run) = witness.runs.iter().find(late)?;
     let ago = (now - run.released_at?) / 1000;

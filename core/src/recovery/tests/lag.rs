@@ -138,7 +138,7 @@ fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
 
 /// The call of RunTask of the second attempt failed, and may have started a task. ECS lists that of the first attempt alone.
 #[test]
-fn a_redriven_run_that_reported_stopping_is_judged_by_a_list_of_ten_seconds() {
+fn a_redriven_run_that_is_ending_is_judged_by_a_list_of_ten_seconds() {
     let ending = super::ending(lease(), 50, EndingCause::Over);
     for redrives in [0, 1] {
         let lease = Lease {
