@@ -86,9 +86,10 @@ beside:
 deployed:
 	@$(MAKE) --no-print-directory -j3 test-e2e test-cli computed
 
-# These only compute, so they get the time that is left beside the levels that wait.
-computed:
-	@nice -n 19 $(MAKE) --no-print-directory -j1 purity test-scripts test-model test-sim test-undefined test-figures macos
+# These only compute, so they get the time that is left beside the levels that wait. The functions are not built again (-o):
+# that would write their archives anew while the stacks beside it read them.
+computed: deployable
+	@nice -n 19 $(MAKE) --no-print-directory -j1 -o deployable purity test-scripts test-model test-sim test-undefined test-figures macos
 
 test-unit: ## [a few s] pure code
 	$(TESTS) --lib --bins
