@@ -1,4 +1,4 @@
-//! The flags of the operators' commands that read, and what those of all have in common.
+//! The flags of the operators' commands that only read, and the flags that all of these commands share.
 
 use super::parse;
 use clap::{Args, ValueEnum};

@@ -1,4 +1,5 @@
-//! The answers of earlier locks, which a further lock keeps: those of the file, and those that are deployed.
+//! The answers that were given for earlier locks. `init` reads them from samconfig.toml and from the deployed stack, and
+//! keeps them when it adds a lock.
 
 use super::answers::{Answers, every_revision};
 use super::deployed::Deployed;
@@ -233,8 +234,8 @@ fn is_near(entry: &str, cluster: &str) -> bool {
     !entry.starts_with("arn:") || (of, owner) == (partition, account)
 }
 
-/// Returns the Region of a file: the one that it names, else that of its first entry that has one. A file without its
-/// Region is deployed to that of the environment.
+/// Returns the Region that a file names. If it names none, returns the Region of the first ARN in its lists that has
+/// one, because `sam deploy` then takes the Region of the environment.
 fn region_of(saved: &Saved) -> Option<String> {
     let named = saved.setting("region").map(str::to_owned);
     named.or_else(|| {

@@ -142,7 +142,7 @@ fn change(directory: &Path, file: &File, force: bool) -> Result<Change, ActError
     }
 }
 
-/// What is wrong with a file that somebody edits while the questions are answered.
+/// The error for a file that was edited while `init` asked its questions.
 const CHANGED: &str =
     "it has changed since it was read, and nothing was written: give the answers again";
 
@@ -212,6 +212,7 @@ mod tests {
         );
         fs::remove_dir_all(folder).ok();
     }
+
     #[test]
     fn a_file_that_changed_since_it_was_read_is_not_added_to() {
         let (folder, mut files) = scene("changed");

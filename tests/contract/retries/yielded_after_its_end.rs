@@ -26,8 +26,8 @@ async fn with_a_late_heartbeat(limits: Value) -> (Functions, Value) {
     (functions, grant)
 }
 
-/// Lambda runs that heartbeat twice, and the second time the run is over its time. The execution may also have been
-/// redriven, so its described end is in doubt, as it is for a run that has its permit.
+/// Lambda runs the late heartbeat twice. By the second time, the run has exceeded its limit, and yields. The heartbeat
+/// came after the described end of the execution, so the execution may have been redriven, and the retry is in doubt.
 #[tokio::test]
 async fn a_retry_is_no_duplicate_of_a_run_that_yields_by_a_late_heartbeat() {
     let (functions, grant) = with_a_late_heartbeat(json!({ "maxRunSeconds": 30 })).await;

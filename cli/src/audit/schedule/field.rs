@@ -13,7 +13,7 @@ pub(super) struct Field {
     name: &'static str,
     first: u32,
     last: u32,
-    /// Names of the values, beginning with that of `first`.
+    /// Names of the values in ascending order. The first name stands for `first`.
     names: &'static [&'static str],
     /// The longest step; `None` for a field without steps.
     longest_step: Option<u32>,

@@ -136,7 +136,8 @@ fn a_redriven_run_that_has_not_reported_itself_keeps_its_permit() {
     assert_eq!(redriven, Action::Leave);
 }
 
-/// The call of RunTask of the second attempt failed, and may have started a task. ECS lists that of the first attempt alone.
+/// After the redrive, RunTask returned an error, and may have started a task. ListTasks returns only the stopped task of the
+/// first attempt.
 #[test]
 fn a_redriven_run_that_is_ending_is_judged_by_a_list_of_ten_seconds() {
     let ending = super::ending(lease(), 50, EndingCause::Over);
